@@ -253,17 +253,22 @@ lint-proto: $(SETUP) breaking check-generate
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code proto
 
-# Compared with what is committed, so that a change to a released API shows before it is merged. A
-# change that is meant names the ADR that lists it, here or as make breaking ACCEPTED_BY=docs/adr/….md
+# The decision that lists how the API differs from the main branch's, on purpose. With the line gone,
+# every break is refused.
 ACCEPTED_BY ?= docs/adr/0050-the-api-says-things-one-way.md
+
+# Compared with what is committed, so that a change to a released API shows before it is merged.
 breaking: $(SETUP)
+	@if [ -n "$(ACCEPTED_BY)" ] && [ ! -f "$(ACCEPTED_BY)" ]; then \
+		echo "ACCEPTED_BY names $(ACCEPTED_BY), which is missing"; exit 1; \
+	fi
 	@if [ -z "$(MAIN)" ] || ! git cat-file -e $(MAIN):proto 2>/dev/null; then \
 		echo "buf breaking: skipped, there is no main branch with an API to compare with"; \
 	else \
 		before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && \
 		git archive $(MAIN) buf.yaml proto third_party | tar -x -C "$$before" && \
 		echo "$(BIN)/buf breaking --against main ($$(git rev-parse --short $(MAIN)))" && \
-		{ $(BIN)/buf breaking --against "$$before" || { [ -f "$(ACCEPTED_BY)" ] && echo "accepted by $(ACCEPTED_BY)"; }; }; \
+		{ $(BIN)/buf breaking --against "$$before" || { [ -n "$(ACCEPTED_BY)" ] && echo "accepted by $(ACCEPTED_BY)"; }; }; \
 	fi
 
 # Last the answers of a server to the examples; a test compares them, as check-generate starts none.

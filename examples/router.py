@@ -75,7 +75,7 @@ def spread_evenly(memory: mneme.MnemeClient, session: str, world: random.Random)
 
 def tell_what_would_have_been(memory: mneme.MnemeClient, session: str) -> None:
     """Tell what the learned router would have earned on requests that it had not learned from."""
-    judged = memory.get_metrics(session, evaluate=True).evaluation
+    judged = memory.get_learning_metrics(session, evaluate=True).evaluation
     if judged.refused:
         print(f"no estimate:    {judged.refused}")
         return

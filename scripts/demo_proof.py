@@ -18,9 +18,9 @@ def prove(report: Report, server: Server) -> None:
     report.chapter("Proof: what was recalled, shown to somebody who trusts nobody")
     with MnemeClient(server.address, api_key="") as client:
         for text in PROVED:
-            client.insert_memory(text, user_id="ann")
+            client.create_memory(text, user_id="ann")
         made = client.recall_with_certificate(PROVED_QUESTION, limit=2)
-        key = client.get_log_keys().keys[-1].verifier_key
+        key = client.list_log_keys().keys[-1].verifier_key
     report.question(PROVED_QUESTION)
     report.answers(
         (one.score, one.source_type, f"leaf {one.leaf_index}", one.text) for one in made.results

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clientgen.rules import METHOD_NAMES
 from commands import ANY, commands_by_method
 from mneme._generated.services import RPCS
 from mneme.client import MnemeClient
@@ -92,8 +91,7 @@ def _known() -> list[tuple[str, str]]:
 
 
 def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
-    by_rule = _HUMP.sub("_", method).lower()
-    snake = METHOD_NAMES.get(f"{service}.{method}", by_rule)
+    snake = _HUMP.sub("_", method).lower()
     walks = [f"iter_{snake.removeprefix('list_')}", f"iter_{snake}"]
     named = [snake, *_others(snake), *(name for name in walks if hasattr(MnemeClient, name))]
     python = tuple(dict.fromkeys(named))

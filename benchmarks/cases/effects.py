@@ -28,19 +28,19 @@ def edges(context: Context, client: MnemeClient) -> list[Row]:
     for number in range(count):
         node, branch = divmod(number, _FAN)
         layer, place = divmod(node, _WIDTH)
-        client.add_edge(
+        client.create_edge(
             f"c{layer}-{place}", f"c{layer + 1}-{(place * 7 + branch) % _WIDTH}",
             uplift=0.5, confidence=0.95,
         )  # fmt: skip
     return [
         timed(
-            context, f"AddEdge, beside {count:,}", 10,
-            lambda n: client.add_edge(f"new-{n}", f"c0-{n % _WIDTH}", uplift=0.25),
+            context, f"CreateEdge, beside {count:,}", 10,
+            lambda n: client.create_edge(f"new-{n}", f"c0-{n % _WIDTH}", uplift=0.25),
             lambda: [next(_numbers) for _ in range(some)], "circles are looked for",
         ),
         timed(
-            context, f"QueryEffects, {count:,} edges", 25,
-            lambda n: client.query_effects(cause=f"c0-{n % _WIDTH}"),
+            context, f"TraceEffects, {count:,} edges", 25,
+            lambda n: client.trace_effects(cause=f"c0-{n % _WIDTH}"),
             lambda: [next(_numbers) for _ in range(some)], "chains of up to five edges",
         ),
     ]  # fmt: skip

@@ -64,7 +64,7 @@ def _insert(client: MnemeClient, count: int) -> Any:
         }
         for number in range(count)
     )
-    *_, last = client.insert_memories(memories)  # type: ignore[arg-type]
+    *_, last = client.create_memories(memories)  # type: ignore[arg-type]
     return last
 
 
@@ -74,7 +74,7 @@ def _inserted(client: MnemeClient, count: int) -> Row:
     took_s = time.perf_counter() - began
     misses = figures.cache_misses
     return Row(
-        f"InsertMemories, {count:,} memories in one stream",
+        f"CreateMemories, {count:,} memories in one stream",
         "",
         f"{count / took_s:,.0f}/s, {misses:,} of them with a new text",
         NO_BUDGET,
@@ -106,7 +106,7 @@ def _memories(context: Context, client: MnemeClient) -> list[Row]:
         return [{"text": f"{one.text} {start}"} for one in events(size, seed=50 + start)]
 
     def thousand(new: list[dict[str, Any]]) -> None:
-        for _ in client.insert_memories(new):  # type: ignore[arg-type]
+        for _ in client.create_memories(new):  # type: ignore[arg-type]
             pass
 
     def resting(number: int) -> None:
@@ -116,9 +116,9 @@ def _memories(context: Context, client: MnemeClient) -> list[Row]:
     search = context.rounds(client.search_memories, lambda: asked, warm_up=asked[:3])
     flood = context.rounds(client.search_memories, lambda: asked, in_flight=8, warm_up=asked[:3])
     rows = [
-        timed(context, "InitMemory", 50, lambda _: client.init_memory(), lambda: range(some)),
+        timed(context, "OpenMemory", 50, lambda _: client.open_memory(), lambda: range(some)),
         timed(
-            context, "InsertMemory", 50, lambda one: client.insert_memory(one["text"]),
+            context, "CreateMemory", 50, lambda one: client.create_memory(one["text"]),
             lambda: fresh(some), "a new text each time, embedded",
         ),
         Row(
@@ -138,7 +138,7 @@ def _memories(context: Context, client: MnemeClient) -> list[Row]:
     per_second = _BATCH / batch.p50_ms * 1_000
     rows.append(
         Row(
-            f"InsertMemories, {_BATCH:,} new texts",
+            f"CreateMemories, {_BATCH:,} new texts",
             "≤ 2,500 ms; ≥ 400/s",
             f"{milliseconds(batch.p95_ms)}, {per_second:,.0f}/s",
             both(in_time(batch.p95_ms, 2_500), at_rate(per_second, 400)),
@@ -152,35 +152,35 @@ def _memories(context: Context, client: MnemeClient) -> list[Row]:
 def _patterns(context: Context, client: MnemeClient, count: int, *, regex_ms: float) -> list[Row]:
     some = max(5, context.sizes.calls // 20)
     context.say(f"experience: patterns in {count:,} memories")
-    client.store_pattern("ids", regex={"expression": r"ID-\d{5}-[A-Z]"})
-    client.store_pattern("meaning", semantic={"text": "something failed and was tried again"})
+    client.create_pattern("ids", regex={"expression": r"ID-\d{5}-[A-Z]"})
+    client.create_pattern("meaning", semantic={"text": "something failed and was tried again"})
     schema = {"properties": {"priority": {"const": "high"}}, "required": ["priority"]}
-    client.store_pattern("urgent", structural={"schema": schema})
+    client.create_pattern("urgent", structural={"schema": schema})
 
     def search(name: str) -> None:
-        client.search_pattern(name)
+        client.match_pattern(name)
 
     where = f"{count:,} memories"
     return [
         timed(
-            context, f"SearchPattern, a regular expression, {where}", regex_ms, search,
+            context, f"MatchPattern, a regular expression, {where}", regex_ms, search,
             lambda: ["ids"] * some,
         ),
         timed(
-            context, f"SearchPattern, a structure, {where}", 1_000, search,
+            context, f"MatchPattern, a structure, {where}", 1_000, search,
             lambda: ["urgent"] * some, "metadata that differ in each memory",
         ),
         timed(
-            context, f"SearchPattern, a meaning, {where}", 20, search, lambda: ["meaning"] * some
+            context, f"MatchPattern, a meaning, {where}", 20, search, lambda: ["meaning"] * some
         ),
         timed(
-            context, f"StorePattern, {where}", 30,
-            lambda n: client.store_pattern(f"p{n}", regex={"expression": f"x{n}"}),
+            context, f"CreatePattern, {where}", 30,
+            lambda n: client.create_pattern(f"p{n}", regex={"expression": f"x{n}"}),
             lambda: [next(_numbers) for _ in range(some)],
         ),
         timed(
-            context, f"GetPatternStats, {where}", 10,
-            lambda _: client.get_pattern_stats(name="ids"), lambda: range(some),
+            context, f"ListPatternStats, {where}", 10,
+            lambda _: client.list_pattern_stats(name="ids"), lambda: range(some),
         ),
     ]  # fmt: skip
 
@@ -200,12 +200,12 @@ def _episodes(context: Context, client: MnemeClient, count: int) -> list[Row]:
 
     return [
         timed(
-            context, "StoreEpisode", 60, lambda task: client.store_episode(task=task, success=True),
-            new, "embedded",
+            context, "CreateEpisode", 60,
+            lambda task: client.create_episode(task=task, success=True), new, "embedded",
         ),
         timed(
-            context, f"RetrieveEpisodes, {count:,} episodes", 15,
-            client.retrieve_episodes, lambda: asked,
+            context, f"SearchEpisodes, {count:,} episodes", 15,
+            client.search_episodes, lambda: asked,
             "with the summary of critiques",
         ),
         timed(
@@ -223,11 +223,11 @@ def _whole(context: Context, client: MnemeClient) -> list[Row]:
     everything = {"include_distribution": True, "include_quality": True}
     return [
         timed(
-            context, "MemoryService.GetStats", 50, lambda _: client.get_memory_stats(),
+            context, "MemoryService.GetMemoryStats", 50, lambda _: client.get_memory_stats(),
             lambda: range(some),
         ),
         timed(
-            context, "MemoryService.GetStats, distribution and quality", 100,
+            context, "MemoryService.GetMemoryStats, distribution and quality", 100,
             lambda _: client.get_memory_stats(**everything), lambda: range(some),
         ),
         timed(

@@ -36,7 +36,7 @@ _TRAIN_MS, _TRANSFORM_MS, _TRAIN_STEPS, _RECALL_TIMES = 1_000.0, 5_000.0, 100, 2
 
 def run(context: Context) -> list[Row]:
     """Measure the calls of a session that knows some hundred rewards, and training of others."""
-    # StartSession is called more often than a tenant may have sessions.
+    # StartLearningSession is called more often than a tenant may have sessions.
     settings = {"learning_sessions": "100000"}
     with Server(context.work / "learning", settings) as server:
         client = server.tenant("learning", scopes=["read", "write", "learn"])
@@ -86,8 +86,8 @@ def _calls(context: Context, server: Server, client: MnemeClient) -> list[Row]:
         ("RecordExperience of one transition", _RECORD_MS, recorded),
         ("ShapeReward", _SHAPE_MS, shaped),
         ("Explain", _EXPLAIN_MS, lambda n: client.explain("bandit", _state(n))),
-        ("GetMetrics", _METRICS_MS, lambda _: client.get_metrics("bandit")),
-        ("StartSession", _START_MS, started),
+        ("GetLearningMetrics", _METRICS_MS, lambda _: client.get_learning_metrics("bandit")),
+        ("StartLearningSession", _START_MS, started),
     ]
     rows = [_row(what, budget, _rounds(context, server, call)) for what, budget, call in measured]
     for number in range(5):
@@ -102,7 +102,9 @@ def _calls(context: Context, server: Server, client: MnemeClient) -> list[Row]:
 
     five = range(5)
     rows.append(_row("Transfer of linucb", _TRANSFER_MS, Rounds([time_calls(transferred, five)])))
-    rows.append(_row("EndSession, with its file", _END_MS, Rounds([time_calls(ended, five)])))
+    rows.append(
+        _row("EndLearningSession, with its file", _END_MS, Rounds([time_calls(ended, five)]))
+    )
     return rows
 
 

@@ -80,7 +80,7 @@ def _fill(context: Context, server: Server, folder: Path, count: int) -> int:
         client = server.tenant("proof", create=part == 0)
         some = range(part * share, (part + 1) * share)
         made: Any = ({"id": f"m{n}", "text": texts[n], "keep_copy": True} for n in some)
-        for _ in client.insert_memories(made):
+        for _ in client.create_memories(made):
             pass
         memories.wait_until_embedded(client, lambda _: None)
         server.stop()

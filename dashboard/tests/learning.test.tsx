@@ -37,9 +37,9 @@ const METRICS = {
 };
 const ANSWERS = {
   "LearningService/GetLearningSession": () => ({ session: SESSION }),
-  "LearningService/GetMetrics": ({ evaluate }: { evaluate?: boolean }) =>
+  "LearningService/GetLearningMetrics": ({ evaluate }: { evaluate?: boolean }) =>
     evaluate ? { evaluation: EVALUATION } : { metrics: METRICS },
-  "LearningService/DescribeAlgorithms": () => ({
+  "LearningService/ListAlgorithms": () => ({
     algorithms: [
       {
         name: "q_learning",
@@ -182,7 +182,7 @@ describe("a learning session", () => {
     let broken = false;
     serve({
       ...ANSWERS,
-      "LearningService/GetMetrics": () =>
+      "LearningService/GetLearningMetrics": () =>
         broken
           ? failed(503, "unavailable", "the server is stopping")
           : { metrics: { ...METRICS, episodesCompleted: String(episodes) } },

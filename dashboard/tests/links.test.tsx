@@ -23,7 +23,7 @@ test("a link to a reflection that is gone says so", async () => {
 
 test("a link to knowledge asks what it says, and shows that entry alone", async () => {
   const asked = serve({
-    "LearnService/QueryKnowledge": () => ({
+    "LearnService/SearchKnowledge": () => ({
       entries: [
         { entry: { id: "k-1", lesson: "Another one" } },
         { entry: { id: "k-2", lesson: "Set lock_timeout first" } },
@@ -34,7 +34,7 @@ test("a link to knowledge asks what it says, and shows that entry alone", async 
   open(sourceHref({ sourceType: "knowledge", sourceId: "k-2", text }) ?? "");
   await screen.findByRole("heading", { name: "Set lock_timeout first" });
   expect(screen.queryByText("Another one")).toBeNull();
-  expect(asked.find(({ call }) => call.endsWith("QueryKnowledge"))?.request.query).toBe(text);
+  expect(asked.find(({ call }) => call.endsWith("SearchKnowledge"))?.request.query).toBe(text);
   const all = screen.getByRole("link", { name: "Show all" });
   expect(all.getAttribute("href")).toBe("/knowledge?q=Running+migrations+%26+more");
 });

@@ -11,7 +11,7 @@ const PATTERN = {
 };
 const STATS = { pattern: PATTERN, uses: "4", matchCount: "9", rightCount: "3", wrongCount: "1" };
 const ANSWERS = {
-  "MemoryService/GetPatternStats": () => ({ stats: [{ ...STATS, successRate: 0.75 }] }),
+  "MemoryService/ListPatternStats": () => ({ stats: [{ ...STATS, successRate: 0.75 }] }),
 };
 
 test("patterns are listed with their kind, their uses, and how often they were right", async () => {
@@ -30,12 +30,12 @@ test("a pattern finds memories, marks where they match, and takes what is said o
   ];
   const asked = serve({
     ...ANSWERS,
-    "MemoryService/SearchPattern": () => ({
+    "MemoryService/MatchPattern": () => ({
       results: [{ memory: { id: "m-1", text }, matches }],
       totalMatches: "1",
       searchedCount: "8",
     }),
-    "MemoryService/ReportPatternMatches": () => ({ stats: STATS }),
+    "MemoryService/RecordPatternMatches": () => ({ stats: STATS }),
   });
   open("/patterns?pattern=Money");
   fireEvent.click(await screen.findByRole("button", { name: "Search memories" }));
@@ -48,14 +48,14 @@ test("a pattern finds memories, marks where they match, and takes what is said o
   expect(found.querySelector("p")?.textContent).toBe(text);
   fireEvent.click(within(found).getByRole("button", { name: "Wrong" }));
   await within(found).findByRole("button", { name: "✗ Wrong", pressed: true });
-  const told = asked.find(({ call }) => call === "MemoryService/ReportPatternMatches");
+  const told = asked.find(({ call }) => call === "MemoryService/RecordPatternMatches");
   expect(told?.request).toEqual({ name: "Money", verdicts: [{ memoryId: "m-1", right: false }] });
 });
 
 test("a structure has to be JSON before it is stored", async () => {
   const asked = serve({
-    "MemoryService/GetPatternStats": () => ({}),
-    "MemoryService/StorePattern": ({ name }) => ({ pattern: { name } }),
+    "MemoryService/ListPatternStats": () => ({}),
+    "MemoryService/CreatePattern": ({ name }) => ({ pattern: { name } }),
   });
   open("/patterns");
   await screen.findByText("There is no pattern yet.");
@@ -75,7 +75,7 @@ test("a structure has to be JSON before it is stored", async () => {
     fireEvent.submit(form);
     expect(location.search).toBe("?pattern=Orders");
   });
-  expect(asked.find(({ call }) => call === "MemoryService/StorePattern")?.request).toEqual({
+  expect(asked.find(({ call }) => call === "MemoryService/CreatePattern")?.request).toEqual({
     name: "Orders",
     description: "",
     structural: { schema: { required: ["order"] }, target: "STRUCTURE_OF_METADATA" },

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/call.sh"
 usage "$#" 4 'PROJECT ERROR|SUCCESS|PATTERN CONTEXT LESSON [COMMAND]'
 
-call LearnService/LogKnowledge << REQUEST
+call LearnService/CreateKnowledge << REQUEST
 {
   "project": $(text "$1"),
   "type": "KNOWLEDGE_TYPE_$2",

@@ -30,7 +30,7 @@ _NUMBERS = {
     FieldDescriptor.CPPTYPE_INT64: "number | bigint",
     FieldDescriptor.CPPTYPE_UINT64: "number | bigint",
 }
-_FITTED = f"{PACKAGE}.StoreReflectionRequest"
+_FITTED = f"{PACKAGE}.CreateReflectionRequest"
 """The request that the client writes texts of its own into, and of others'."""
 
 

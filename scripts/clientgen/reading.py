@@ -36,7 +36,7 @@ from clientgen.options import (
     options_of,
     refuses_absence,
 )
-from clientgen.rules import METHOD_NAMES, RESERVED_METHODS, RESERVED_PARAMETERS
+from clientgen.rules import RESERVED_METHODS, RESERVED_PARAMETERS
 
 _NESTING_LIMIT = 6
 
@@ -128,7 +128,7 @@ class _Reader:
 
     def _rpc(self, method: MethodDescriptor) -> Rpc:
         qualified = f"{method.containing_service.name}.{method.name}"
-        name = METHOD_NAMES.get(qualified, snake_case(method.name))
+        name = snake_case(method.name)
         fields = tuple(self._field(field) for field in method.input_type.fields)
         if taken := RESERVED_PARAMETERS & {field.name for field in fields}:
             raise GenerationError(f"{qualified}: the client needs the parameter {sorted(taken)}")
@@ -341,6 +341,6 @@ def _refuse_clashes(services: tuple[Service, ...]) -> None:
                 if name in owners:
                     raise GenerationError(
                         f"{owner} and {owners[name]} would both be `{name}`: "
-                        "choose another name in METHOD_NAMES of scripts/clientgen/rules.py"
+                        "a method is called as its RPC is, so that one of them needs another name"
                     )
                 owners[name] = owner

@@ -120,14 +120,14 @@ def _lessons(client: MnemeClient, say: Say) -> None:
             context={say("where")[:60]: say("the invoices service")},
         )  # fmt: skip
     for attempt, outcome in enumerate(("failure", "partial", "success"), start=1):
-        client.store_reflection(
+        client.create_reflection(
             "inv-02-rounding", say("Find where cents get lost on invoices"),
             project="invoices", attempt_number=attempt, outcome=outcome,  # type: ignore[arg-type]
             what_worked=[say("Adding up in whole cents")] if attempt > 1 else [],
             what_did_not_work=[say("Rounding every line by itself")],
             next_strategy=say("Round the sum once"), tags=[say("money")[:100]],
         )  # fmt: skip
-    client.log_knowledge(
+    client.create_knowledge(
         say("invoices")[:200], "error", context=say("Running migrations on a large table"),
         command=say("alembic upgrade head"), lesson=say("Set lock_timeout first"),
         success_rate={"successes": 4, "tries": 5}, tags=[say("database")[:100]],
@@ -142,7 +142,7 @@ def _experience(client: MnemeClient, say: Say) -> None:
         metadata={say("source")[:60]: say("the maintainer")},
     )  # fmt: skip
     for number, success in enumerate((True, True, False)):
-        client.store_episode(
+        client.create_episode(
             task=say(f"Repair the flaky build, attempt {number + 1}"), input=say("The log"),
             output=say("A fixed order of tests"), critique=say("Look at shared fixtures first"),
             reward=0.9 if success else 0.1, success=success, tools=[say("run_tests")[:200]],
@@ -158,7 +158,7 @@ def _experience(client: MnemeClient, say: Say) -> None:
     client.link_skills(skills[0], skills[1], relationship="prerequisite")
     client.link_skills(skills[0], skills[2], relationship="alternative")
     client.record_skill_use(skills[0], success=True)
-    client.store_pattern(
+    client.create_pattern(
         say("Amount of money")[:200], description=say("Euros with cents"),
         regex={"expression": r"\d+[.,]\d{2} ?(EUR|€)"},
     )  # fmt: skip

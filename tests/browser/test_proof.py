@@ -44,7 +44,7 @@ def drop(page: Page, text: str, name: str = "certificate.json") -> None:
 def test_the_head_of_the_log_and_its_keys_are_shown(filled: LocalServer, open_page: Open) -> None:
     with MnemeClient(filled.address, api_key=ADMIN_KEY) as client:
         origin = client.get_checkpoint().origin
-        key = client.get_log_keys().keys[0].verifier_key
+        key = client.list_log_keys().keys[0].verifier_key
     page = open_page(filled, "/proof")
     arrive(page)
     expect(page.get_by_text(origin, exact=True).first).to_be_visible()

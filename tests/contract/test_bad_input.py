@@ -64,7 +64,7 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     required |= {"edge.id"} if rpc.endswith("/UpdateEdge") else set()
     required |= {"rule.condition"} if rpc.endswith("/TryAlertRule") else set()
     required |= {"rule.id"} if rpc.endswith("/UpdateAlertRule") else set()
-    required |= {"task"} if rpc.endswith("/StoreEpisode") else set()  # Or a session's record.
+    required |= {"task"} if rpc.endswith("/CreateEpisode") else set()  # Or a session's record.
     required |= {"memory.id"} if rpc.endswith("/UpdateMemory") else set()
     required |= {"memory_ids"} if rpc.endswith("/DeleteMemories") else set()  # Or a filter.
     required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.

@@ -27,7 +27,7 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListEvents": {"session_id": "session-0"},
     "ListLessons": {"filter": learn_pb.LessonFilter(category="general")},
     "ListMemories": {"include_superseded": True},
-    "GetPatternStats": {"name": "times-of-day"},
+    "ListPatternStats": {"name": "times-of-day"},
     "ListApiKeys": {"include_revoked": True},
     "ListOperations": {"kind": "backup"},
     "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from mneme.v1 import causal_pb2, experiment_pb2, pattern_pb2
 from mneme.v1 import memory_service_pb2 as memory_pb
 from support.api import Api
-from support.making import add_edge
+from support.making import create_edge
 from support.server import ServerProcess, server_process
 
 CUTS = ("row {}+", "{}+")
@@ -23,10 +23,10 @@ CUTS = ("row {}+", "{}+")
 def prepare(api: Api) -> None:
     """Make what the calls need."""
     expression = pattern_pb2.RegexPattern(expression=r"T-\d+")
-    api.memory.StorePattern(pattern_pb2.StorePatternRequest(name="known", regex=expression))
+    api.memory.CreatePattern(pattern_pb2.CreatePatternRequest(name="known", regex=expression))
     for cut in range(len(CUTS)):
-        request = memory_pb.InsertMemoryRequest(memory_id=f"m{cut}", text=f"ticket T-{cut}")
-        api.memory.InsertMemory(request)
+        request = memory_pb.CreateMemoryRequest(memory_id=f"m{cut}", text=f"ticket T-{cut}")
+        api.memory.CreateMemory(request)
     api.causal.CreateExperiment(
         experiment_pb2.CreateExperimentRequest(
             experiment_id="x", name="Review first", cause="review", effect="success"
@@ -35,7 +35,7 @@ def prepare(api: Api) -> None:
 
 
 def edge(api: Api, cut: int) -> Message:
-    return add_edge(api, f"memory:m{cut}", "success", 0.25, edge_id=f"e{cut}")
+    return create_edge(api, f"memory:m{cut}", "success", 0.25, edge_id=f"e{cut}")
 
 
 def assign(api: Api, cut: int) -> Message:
@@ -54,22 +54,22 @@ def observe(api: Api, cut: int) -> Message:
 
 def pattern(api: Api, cut: int) -> Message:
     expression = pattern_pb2.RegexPattern(expression="ticket")
-    request = pattern_pb2.StorePatternRequest(name=f"p{cut}", regex=expression)
-    return api.memory.StorePattern(request).pattern
+    request = pattern_pb2.CreatePatternRequest(name=f"p{cut}", regex=expression)
+    return api.memory.CreatePattern(request).pattern
 
 
 def judge(api: Api, cut: int) -> Message:
     verdict = pattern_pb2.MatchVerdict(memory_id=f"m{cut}", right=True)
-    request = pattern_pb2.ReportPatternMatchesRequest(name="known", verdicts=[verdict])
-    return api.memory.ReportPatternMatches(request).stats
+    request = pattern_pb2.RecordPatternMatchesRequest(name="known", verdicts=[verdict])
+    return api.memory.RecordPatternMatches(request).stats
 
 
 CALLS: dict[str, Callable[[Api, int], Message]] = {
-    "AddEdge": edge,
+    "CreateEdge": edge,
     "RecordObservation": observe,
-    "StorePattern": pattern,
+    "CreatePattern": pattern,
     "AssignTreatment": assign,
-    "ReportPatternMatches": judge,
+    "RecordPatternMatches": judge,
 }
 
 
@@ -77,13 +77,13 @@ def counted(api: Api) -> dict[str, int]:
     """How many there are of what each of the calls makes."""
     request = experiment_pb2.GetExperimentRequest(experiment_id="x")
     experiment = api.causal.GetExperiment(request).experiment
-    stats = api.memory.GetPatternStats(pattern_pb2.GetPatternStatsRequest()).stats
+    stats = api.memory.ListPatternStats(pattern_pb2.ListPatternStatsRequest()).stats
     return {
-        "AddEdge": api.causal.ListEdges(causal_pb2.ListEdgesRequest()).total_size,
+        "CreateEdge": api.causal.ListEdges(causal_pb2.ListEdgesRequest()).total_size,
         "RecordObservation": experiment.observation_count,
-        "StorePattern": len(stats) - 1,  # "known" was there before.
+        "CreatePattern": len(stats) - 1,  # "known" was there before.
         "AssignTreatment": experiment.assigned_count,
-        "ReportPatternMatches": sum(one.right_count for one in stats),
+        "RecordPatternMatches": sum(one.right_count for one in stats),
     }
 
 

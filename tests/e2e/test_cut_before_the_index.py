@@ -70,8 +70,8 @@ def test_so_is_an_attempt_and_a_skill(kind: str, tmp_path: Path) -> None:
         # What filters look at is there, too.
         if kind == "episode":
             kept = episode_pb.EpisodeFilter(min_reward=0.75)
-            attempts = api.skill.RetrieveEpisodes(
-                episode_pb.RetrieveEpisodesRequest(task="birds", filter=kept)
+            attempts = api.skill.SearchEpisodes(
+                episode_pb.SearchEpisodesRequest(task="birds", filter=kept)
             )
             assert attempts.searched_count == 2
         else:
@@ -86,21 +86,21 @@ def test_a_memory_and_what_it_superseded_agree_after_a_kill_between_row_and_inde
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"
-    old = memory_pb.InsertMemoryRequest(memory_id="old", text="The heron nests in the reeds")
-    new = memory_pb.InsertMemoryRequest(
+    old = memory_pb.CreateMemoryRequest(memory_id="old", text="The heron nests in the reeds")
+    new = memory_pb.CreateMemoryRequest(
         memory_id=LAST, text="The heron nests on the pier now", supersedes=["old"]
     )
     server = ServerProcess(data, cut_at="apply")
     api = server.keys.tenant()
     secret = api.secret
-    api.memory.InsertMemory(old)
+    api.memory.CreateMemory(old)
     with pytest.raises(grpc.RpcError):
-        api.memory.InsertMemory(new)
+        api.memory.CreateMemory(new)
     assert server.process.wait(timeout=60) == -signal.SIGKILL, server.log
     server._release()
     with server_process(data) as server:
         api = server.keys.api(secret)
-        assert api.memory.InsertMemory(new).already_known
+        assert api.memory.CreateMemory(new).already_known
         marked = api.memory.GetMemory(memory_pb.GetMemoryRequest(memory_id="old")).memory
         assert marked.superseded_by == LAST
         assert ids_of(recall(api, "where does the heron nest, in the reeds?")) == [LAST, "old"]

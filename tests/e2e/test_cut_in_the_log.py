@@ -29,7 +29,7 @@ def store(api: Api, kind: str, name: str, text: str) -> None:
     if kind == "event":
         record(api, event(text, "s", id=name))
     else:
-        api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=name, text=text))
+        api.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id=name, text=text))
 
 
 def head_of(api: Api) -> Checkpoint:
@@ -51,7 +51,7 @@ def certified(api: Api, kind: str, question: str) -> Any:
     made = api.recall.RecallWithCertificate(
         cert_pb.RecallWithCertificateRequest(query=question, scopes=[kind])
     ).certificate
-    key = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys[-1].verifier_key
+    key = api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys[-1].verifier_key
     return [item.source_id for item in verify_certificate(made.json, key).items]
 
 

@@ -41,7 +41,7 @@ def make(server: LocalServer, tenant_id: str) -> str:
     )
     api = server.keys.api(key.secret)
     lesson(api, "Retry after a timeout", "The second attempt mostly succeeds.")
-    api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id="m1", text="otters hold hands"))
+    api.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id="m1", text="otters hold hands"))
     record(
         api,
         *(event(f"the heron number {n} eats fish", id=f"e{n}", agent_id="a") for n in range(20)),
@@ -59,7 +59,7 @@ def answers(api: Api) -> dict[str, Any]:
         "events": [(one.id, one.hash, one.sequence) for one in list_events(api)],
         "chains": (verified.valid, verified.events_checked, verified.sessions_checked),
         "log": (checkpoint.origin, checkpoint.size, checkpoint.root_hash),
-        "keys": api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys[-1].verifier_key,
+        "keys": api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys[-1].verifier_key,
         "questions": {
             question: [(found.source_id, found.text) for found in recall(api, question).results]
             for question in QUESTIONS

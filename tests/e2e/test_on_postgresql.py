@@ -208,12 +208,12 @@ def test_the_keys_that_sign_logs_are_in_the_database_and_encrypted(
     with local_server(tmp_path / "one", database_url=url, key_file=secret) as server:
         api = server.keys.tenant("acme", *ALL)
         record(api, event("one", id="e1"), wait=True)
-        keys = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys
+        keys = api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys
         assert not (tmp_path / "one" / "keys").exists()
     assert _rows_with(postgres, url, "ENCRYPTED PRIVATE KEY") == ["mneme_catalog.log_private_keys"]
     with local_server(tmp_path / "two", database_url=url, key_file=secret) as server:
         api = server.keys.key("acme-1", *ALL)
-        assert api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys == keys
+        assert api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys == keys
         record(api, event("two", id="e2"), wait=True)
         assert api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note
 
@@ -248,7 +248,7 @@ def test_a_node_with_another_secret_than_the_others_does_not_start(
 def test_the_statistics_name_what_keeps_a_tenant(server: LocalServer) -> None:
     api = server.keys.tenant("acme", *ALL)
     record(api, event("the heron ate", id="e1"))
-    database = api.memory.GetStats(stats_pb.MemoryServiceGetStatsRequest()).database
+    database = api.memory.GetMemoryStats(stats_pb.GetMemoryStatsRequest()).database
     assert (database.engine, database.path) == ("postgresql", "")
     assert database.folder_bytes > database.size_bytes > 0
 

@@ -69,12 +69,12 @@ def test_what_is_sent_again_to_another_server_is_read_back_under_the_token_of_th
     taught = learn_pb.CreateLessonRequest(title="herons", content="eat fish", lesson_id="l1")
     first = token_of(here.learn.CreateLesson, taught)
     assert token_of(there.learn.CreateLesson, taught) >= first
-    remembered = memory_pb.InsertMemoryRequest(memory_id="m1", text="a heron")
-    first = token_of(here.memory.InsertMemory, remembered)
-    assert token_of(there.memory.InsertMemory, remembered) >= first
-    tried = episode_pb.StoreEpisodeRequest(task="look for herons", success=True, episode_id="x1")
-    first = token_of(here.skill.StoreEpisode, tried)
-    assert token_of(there.skill.StoreEpisode, tried) >= first
+    remembered = memory_pb.CreateMemoryRequest(memory_id="m1", text="a heron")
+    first = token_of(here.memory.CreateMemory, remembered)
+    assert token_of(there.memory.CreateMemory, remembered) >= first
+    tried = episode_pb.CreateEpisodeRequest(task="look for herons", success=True, episode_id="x1")
+    first = token_of(here.skill.CreateEpisode, tried)
+    assert token_of(there.skill.CreateEpisode, tried) >= first
 
 
 def test_without_a_token_it_is_answered_soon_though_nobody_is_told_of_commits(

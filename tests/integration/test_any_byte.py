@@ -89,8 +89,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     with local_server(data) as server:
         api = server.keys.admin
         for number in range(3):
-            api.memory.InsertMemory(
-                memory_pb.InsertMemoryRequest(
+            api.memory.CreateMemory(
+                memory_pb.CreateMemoryRequest(
                     memory_id=f"m{number}", text=f"invoice {number} was paid by cheque",
                     user_id="ann", project="shop", tags=["paid"],
                 )

@@ -21,7 +21,7 @@ FOUND = {
     "RecallService.Recall": "results",
     "LearnService.SearchLessons": "results",
     "LearnService.SearchReflections": "results",
-    "LearnService.QueryKnowledge": "entries",
+    "LearnService.SearchKnowledge": "entries",
     "ContextService.SearchSessions": "results",
     "ContextService.GetContext": "sessions",
     "ContextService.GetTimeline": "entries",

@@ -35,7 +35,7 @@ def tenant(server: LocalServer) -> Api:
     with MnemeClient(server.address, api_key=api.secret) as client:
         for day in DAYS:
             noon = datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)
-            client.insert_memory(f"note of {day}", memory_id=day, since=noon)
+            client.create_memory(f"note of {day}", memory_id=day, since=noon)
     return api
 
 

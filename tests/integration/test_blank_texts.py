@@ -44,13 +44,13 @@ def client(server: LocalServer, tenant: Api) -> Iterator[MnemeClient]:
 Give = Callable[[MnemeClient, str], object]
 GIVEN: dict[str, Give] = {
     "text": lambda c, text: c.remember(text),
-    "memory.text": lambda c, text: list(c.insert_memories([{"text": text}])),
+    "memory.text": lambda c, text: list(c.create_memories([{"text": text}])),
     "memory.text: ": lambda c, text: c.update_memory("key", text=text),
     "title": lambda c, text: c.create_lesson(text, "Look under the pot."),
     "content": lambda c, text: c.create_lesson("Keys", text),
-    "lesson": lambda c, text: c.log_knowledge("p", "pattern", context="a door", lesson=text),
-    "task_description": lambda c, text: c.store_reflection("s", text, outcome="success"),
-    "what_worked[0]": lambda c, text: c.store_reflection(
+    "lesson": lambda c, text: c.create_knowledge("p", "pattern", context="a door", lesson=text),
+    "task_description": lambda c, text: c.create_reflection("s", text, outcome="success"),
+    "what_worked[0]": lambda c, text: c.create_reflection(
         "s", "open it", outcome="success", what_worked=[text]
     ),
     "query": lambda c, text: c.recall(text),
@@ -96,7 +96,7 @@ def test_a_text_of_a_skill_or_an_episode_may_be_left_out_but_not_be_blank(
 ) -> None:
     for give in (
         lambda: client.create_skill("open doors", description=" \n"),
-        lambda: client.store_episode(task="\u200b", session_id="s", reward=1.0),
+        lambda: client.create_episode(task="\u200b", session_id="s", reward=1.0),
         lambda: client.list_lessons(words=" "),
     ):
         with pytest.raises(InvalidArgumentError, match=SAID):
@@ -126,7 +126,7 @@ def test_rest_and_connect_name_the_field(server: LocalServer, tenant: Api) -> No
     ):
         assert (error.http_status, error.reason) == (400, "INVALID_PARAMETER")
         assert list(error.fields) == ["query"]
-    answer = http.connect("MemoryService/InsertMemory", {"text": "\ufeff"})
+    answer = http.connect("MemoryService/CreateMemory", {"text": "\ufeff"})
     assert answer.status_code == 400
     assert answer.json()["code"] == "invalid_argument"
     http.close()

@@ -13,7 +13,7 @@ from mneme.v1 import memory_service_pb2 as pb
 from mneme.v1 import pattern_pb2, recall_service_pb2
 from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import Api
-from support.making import add_edge, episode, ids_of, recall, skill, struct
+from support.making import create_edge, episode, ids_of, recall, skill, struct
 from support.server import LocalServer
 
 ORPHANS = {
@@ -63,13 +63,13 @@ REMOVED = "SELECT kind, source_id, content FROM log_leaves WHERE content LIKE '%
 def api(server: LocalServer) -> Api:
     """Two memories, each with all that can rest on one."""
     api = server.keys.tenant("orphans")
-    store = pattern_pb2.StorePatternRequest(
+    store = pattern_pb2.CreatePatternRequest(
         name="any", regex=pattern_pb2.RegexPattern(expression="text")
     )
-    api.memory.StorePattern(store)
+    api.memory.CreatePattern(store)
     for name in ("a", "b"):
-        api.memory.InsertMemory(
-            pb.InsertMemoryRequest(
+        api.memory.CreateMemory(
+            pb.CreateMemoryRequest(
                 memory_id=name, text=f"text {name}", tags=["red"], metadata=struct(n=name),
                 wait_indexed=True,
             )
@@ -78,7 +78,7 @@ def api(server: LocalServer) -> Api:
         skill(api, f"s_{name}", skill_id=f"s-{name}", source_episode_ids=[f"e-{name}"], tags=["ci"])
         api.skill.RecordSkillUse(skill_pb.RecordSkillUseRequest(skill_id=f"s-{name}", success=True))
         for number, cause in enumerate((f"memory:{name}", f"episode:e-{name}", f"skill:s-{name}")):
-            add_edge(api, cause, "reward", 0.5, edge_id=f"{name}-{number}")
+            create_edge(api, cause, "reward", 0.5, edge_id=f"{name}-{number}")
     skill(api, "of_both", skill_id="both", source_episode_ids=["e-a", "e-b"])
     api.skill.LinkSkills(
         skill_pb.LinkSkillsRequest(
@@ -88,8 +88,8 @@ def api(server: LocalServer) -> Api:
         )
     )
     verdicts = [pattern_pb2.MatchVerdict(memory_id=name, right=True) for name in ("a", "b")]
-    api.memory.ReportPatternMatches(
-        pattern_pb2.ReportPatternMatchesRequest(name="any", verdicts=verdicts)
+    api.memory.RecordPatternMatches(
+        pattern_pb2.RecordPatternMatchesRequest(name="any", verdicts=verdicts)
     )
     return api
 

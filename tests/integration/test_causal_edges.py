@@ -9,7 +9,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from mneme.v1 import causal_pb2, memory_service_pb2
 from mneme.v1 import causal_service_pb2 as pb
 from support.api import Api, grpc, refused
-from support.making import add_edge, at, episode, skill, struct
+from support.making import at, create_edge, episode, skill, struct
 from support.server import LocalServer
 
 
@@ -42,16 +42,16 @@ def listed(api: Api, **filter_: Any) -> list[str]:
             return found
 
 
-def query(api: Api, **fields: Any) -> causal_pb2.QueryEffectsResponse:
-    return api.causal.QueryEffects(causal_pb2.QueryEffectsRequest(**fields))
+def query(api: Api, **fields: Any) -> causal_pb2.TraceEffectsResponse:
+    return api.causal.TraceEffects(causal_pb2.TraceEffectsRequest(**fields))
 
 
-def paths(answer: causal_pb2.QueryEffectsResponse) -> list[str]:
+def paths(answer: causal_pb2.TraceEffectsResponse) -> list[str]:
     return [" ".join([one.cause, *(e.effect for e in one.path)]) for one in answer.chains]
 
 
 def test_an_edge_is_returned_as_it_was_added(api: Api) -> None:
-    added = add_edge(
+    added = create_edge(
         api, "oauth2_strategy", "authentication_success", 0.25, edge_id="e", sample_size=40,
         evidence_ids=["a", "b", "a"], experiment_ids=["x"], confounder_score=0.1,
         mechanism="PKCE stops replay", metadata=struct(by="ann"),
@@ -68,51 +68,51 @@ def test_an_edge_is_returned_as_it_was_added(api: Api) -> None:
 def test_the_same_edge_again_changes_nothing_and_another_of_the_same_two_is_refused(
     api: Api,
 ) -> None:
-    first = add_edge(api, "a", "b", 0.5, edge_id="e")
-    assert add_edge(api, "a", "b", 0.5, edge_id="e") == first
-    assert add_edge(api, "a", "b", 0.5) == first
+    first = create_edge(api, "a", "b", 0.5, edge_id="e")
+    assert create_edge(api, "a", "b", 0.5, edge_id="e") == first
+    assert create_edge(api, "a", "b", 0.5) == first
     with refused() as failure:
-        add_edge(api, "a", "b", 0.4)
+        create_edge(api, "a", "b", 0.4)
     assert (failure.code, failure.field) == (grpc.StatusCode.ALREADY_EXISTS, "effect")
     assert "'e'" in failure.message
     with refused() as failure:
-        add_edge(api, "a", "c", 0.5, edge_id="e")
+        create_edge(api, "a", "c", 0.5, edge_id="e")
     assert (failure.code, failure.field) == (grpc.StatusCode.ALREADY_EXISTS, "edge_id")
-    assert add_edge(api, "a", "none", 0, confidence=0).confidence == 0
+    assert create_edge(api, "a", "none", 0, confidence=0).confidence == 0
     assert len(listed(api)) == 2
 
 
 def test_what_is_stored_here_must_exist_to_be_a_cause_or_an_effect(api: Api) -> None:
     episode(api, "a task", episode_id="e-1")
     skill(api, "deploy", skill_id="s-1")
-    api.memory.InsertMemory(
-        memory_service_pb2.InsertMemoryRequest(memory_id="m-1", text="deploys are at noon")
+    api.memory.CreateMemory(
+        memory_service_pb2.CreateMemoryRequest(memory_id="m-1", text="deploys are at noon")
     )
     for kind, made in (("episode", "e-1"), ("skill", "s-1"), ("memory", "m-1")):
-        assert add_edge(api, f"{kind}:{made}", "success", 0.1).cause == f"{kind}:{made}"
+        assert create_edge(api, f"{kind}:{made}", "success", 0.1).cause == f"{kind}:{made}"
         with refused() as failure:
-            add_edge(api, "tag:anything", f"{kind}:none", 0.1)
+            create_edge(api, "tag:anything", f"{kind}:none", 0.1)
         assert (failure.code, failure.field) == (grpc.StatusCode.NOT_FOUND, "effect")
         assert failure.message == f"there is no {kind} 'none'"
 
 
 def test_a_circle_is_refused_and_named(api: Api) -> None:
-    add_edge(api, "sleep", "focus", 0.3)
-    add_edge(api, "focus", "code", 0.3)
-    add_edge(api, "coffee", "code", 0.3)
+    create_edge(api, "sleep", "focus", 0.3)
+    create_edge(api, "focus", "code", 0.3)
+    create_edge(api, "coffee", "code", 0.3)
     with refused() as failure:
-        add_edge(api, "code", "sleep", 0.1, confidence=0.01)
+        create_edge(api, "code", "sleep", 0.1, confidence=0.01)
     assert failure.code == grpc.StatusCode.FAILED_PRECONDITION
     assert (failure.reason, failure.field) == ("CONSTRAINT_VIOLATION", "effect")
     assert "'code' → 'sleep' → 'focus' → 'code'" in failure.message
     with refused() as failure:
-        add_edge(api, "code", "code", 0.1)
+        create_edge(api, "code", "code", 0.1)
     assert (failure.code, failure.field) == (grpc.StatusCode.INVALID_ARGUMENT, "effect")
-    add_edge(api, "code", "bugs", 0.1)
+    create_edge(api, "code", "bugs", 0.1)
 
 
 def test_an_update_changes_what_the_mask_names(api: Api) -> None:
-    add_edge(api, "a", "b", 0.5, edge_id="e", mechanism="somehow", confounder_score=0.5)
+    create_edge(api, "a", "b", 0.5, edge_id="e", mechanism="somehow", confounder_score=0.5)
     changed = update(api, "e", uplift=-0.25, metadata=struct(by="ann"))
     assert (changed.uplift, changed.mechanism) == (-0.25, "somehow")
     assert (changed.confounder_score, changed.metadata) == (0.5, struct(by="ann"))
@@ -132,7 +132,7 @@ def test_edges_are_listed_by_what_they_are_and_deleted(api: Api) -> None:
     for place, (cause, effect, confidence) in enumerate(
         [("a", "b", 0.9), ("b", "c", 0.4), ("a", "c", 0.5)]
     ):
-        add_edge(api, cause, effect, 0.5, edge_id=f"e-{place}", confidence=confidence)
+        create_edge(api, cause, effect, 0.5, edge_id=f"e-{place}", confidence=confidence)
     assert listed(api) == ["e-2", "e-1", "e-0"]
     assert listed(api, cause="a") == ["e-2", "e-0"]
     assert listed(api, effect="c", min_confidence=0.5) == ["e-2"]
@@ -142,14 +142,14 @@ def test_edges_are_listed_by_what_they_are_and_deleted(api: Api) -> None:
     with refused() as failure:
         get(api, "e-0")
     assert (failure.code, failure.field) == (grpc.StatusCode.NOT_FOUND, "edge_id")
-    add_edge(api, "b", "a", 0.5)
+    create_edge(api, "b", "a", 0.5)
 
 
 def test_effects_are_multiplied_along_chains(api: Api) -> None:
-    add_edge(api, "review", "fewer_bugs", 0.5, confidence=0.9)
-    add_edge(api, "fewer_bugs", "happy_users", 0.4, confidence=0.8)
-    add_edge(api, "review", "late_release", 0.2, confidence=1.0)
-    add_edge(api, "late_release", "happy_users", -0.6, confidence=0.5)
+    create_edge(api, "review", "fewer_bugs", 0.5, confidence=0.9)
+    create_edge(api, "fewer_bugs", "happy_users", 0.4, confidence=0.8)
+    create_edge(api, "review", "late_release", 0.2, confidence=1.0)
+    create_edge(api, "late_release", "happy_users", -0.6, confidence=0.5)
     answer = query(api, cause="review", effect="happy_users")
     assert paths(answer) == [
         "review fewer_bugs happy_users", "review late_release happy_users",
@@ -171,9 +171,9 @@ def test_effects_are_multiplied_along_chains(api: Api) -> None:
 
 
 def test_without_a_cause_and_an_effect_the_weightiest_edges_are_found(api: Api) -> None:
-    add_edge(api, "a", "b", 0.1)
-    add_edge(api, "b", "c", -0.9, confidence=0.6)
-    add_edge(api, "c", "d", 5, confidence=0.4)
+    create_edge(api, "a", "b", 0.1)
+    create_edge(api, "b", "c", -0.9, confidence=0.6)
+    create_edge(api, "c", "d", 5, confidence=0.4)
     answer = query(api)
     assert (paths(answer), answer.total_chains) == (["b c", "a b"], 2)
     assert paths(query(api, min_confidence=0, limit=1)) == ["c d"]
@@ -185,11 +185,11 @@ def test_memories_are_reranked_by_what_edges_say_of_them(api: Api) -> None:
         ("helps", "Retry a payment that a bank has refused, after a minute"),
         ("harms", "Retry a payment that the bank refused at once"),
     ):
-        request = memory_service_pb2.InsertMemoryRequest(memory_id=name, text=text, since=at(0))
-        api.memory.InsertMemory(request)
-    add_edge(api, "memory:helps", "success", 0.9)
-    add_edge(api, "memory:helps", "reward", -1, confidence=0.49)
-    add_edge(api, "memory:harms", "success", -700)
+        request = memory_service_pb2.CreateMemoryRequest(memory_id=name, text=text, since=at(0))
+        api.memory.CreateMemory(request)
+    create_edge(api, "memory:helps", "success", 0.9)
+    create_edge(api, "memory:helps", "reward", -1, confidence=0.49)
+    create_edge(api, "memory:harms", "success", -700)
     asked = memory_service_pb2.SearchMemoriesRequest(query="Retry a payment that the bank refused")
     plain = api.memory.SearchMemories(asked)
     assert plain.results[0].memory.id == "plain"

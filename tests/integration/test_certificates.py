@@ -23,14 +23,14 @@ from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from mneme_server.features.proof import certification
 from support.api import Api, grpc, refused
-from support.making import add_edge, episode, event, record, skill
+from support.making import create_edge, episode, event, record, skill
 from support.server import LocalServer
 
 State = cert_pb.CertifiedStateKind
 
 
 def remember(api: Api, memory_id: str, text: str, **fields: Any) -> None:
-    api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=memory_id, text=text, **fields))
+    api.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id=memory_id, text=text, **fields))
 
 
 def fill(api: Api) -> None:
@@ -48,7 +48,7 @@ def certify(api: Api, query: str = "how does Ann get her invoice", **fields: Any
 
 
 def key_of(api: Api) -> str:
-    return api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys[-1].verifier_key
+    return api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys[-1].verifier_key
 
 
 def verify(api: Api, text: str) -> Any:
@@ -109,7 +109,7 @@ def test_scores_are_made_of_similarity_uplift_and_latency(api: Api) -> None:
     assert before["sent"].latency == 0.5
     assert before["sent"].score == -0.5
     assert not certify(api).uplift_known
-    add_edge(api, "memory:mail", "success", 0.9)
+    create_edge(api, "memory:mail", "success", 0.9)
     answer = certify(api, alpha=0.0, beta=1.0, gamma=0.0)
     assert answer.uplift_known
     assert answer.results[0].source_id == "mail"
@@ -301,7 +301,7 @@ def test_what_is_certified_while_the_key_is_rotated_is_to_be_asked_again(
 def test_a_key_is_rotated_and_the_old_one_names_the_new(server: LocalServer, api: Api) -> None:
     before = certify(api).certificate.json
     made = rotate(server, api)
-    keys = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys
+    keys = api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys
     assert [key.number for key in keys] == [1, 2]
     assert keys[0].HasField("retired_at")
     assert made == keys[1]

@@ -27,7 +27,9 @@ def client(server: Any, secret: str) -> Iterator[MnemeClient]:
 
 
 def rewards(client: MnemeClient, session_id: str) -> list[float]:
-    return [point.episode_reward for point in client.get_metrics(session_id).metrics.history]
+    return [
+        point.episode_reward for point in client.get_learning_metrics(session_id).metrics.history
+    ]
 
 
 @pytest.mark.parametrize("algorithm", ["thompson", "linucb"])
@@ -139,7 +141,7 @@ def test_the_client_for_asyncio_chooses_likewise(server: Any, secret: str) -> No
                     continue
             async with ways.choose(["good"]) as choice:
                 choice.reward(0.5)
-            history = (await client.get_metrics("ways")).metrics.history
+            history = (await client.get_learning_metrics("ways")).metrics.history
             return [point.episode_reward for point in history]
 
     told = asyncio.run(chosen())

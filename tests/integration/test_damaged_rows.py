@@ -160,8 +160,8 @@ def test_other_damaged_rows_are_named_too(kind: str, api: Api, tamper: Tamper) -
     api.events.StartSession(events_pb.StartSessionRequest(session_id="s", project="p"))
     record(api, event("words", "s"), wait=True)
     lesson(api, "Cooking", "rice needs water", lesson_id="rice")
-    api.learn.StoreReflection(
-        reflection_pb2.StoreReflectionRequest(
+    api.learn.CreateReflection(
+        reflection_pb2.CreateReflectionRequest(
             session_id="s", task_description="cook",
             outcome=reflection_pb2.OUTCOME_SUCCESS,
             what_worked=["boiling"], next_strategy="less water",

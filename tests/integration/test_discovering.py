@@ -10,7 +10,7 @@ import pytest
 from mneme.v1 import causal_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import discovery_pb2 as pb
 from support.api import Api, grpc, refused
-from support.making import add_edge, at, skill, struct
+from support.making import at, create_edge, skill, struct
 from support.operations import ended, response
 from support.server import LocalServer
 
@@ -101,8 +101,8 @@ def test_a_dry_run_writes_nothing_and_what_others_say_stays(api: Api) -> None:
     assert found(first)["tag:careful", "success"].change == change("CREATED")
     assert found(first)["tag:careful", "success"].edge_id == ""
     assert edges(api) == []
-    add_edge(api, "tag:careful", "success", 0.9, edge_id="stated")
-    add_edge(api, "reward", "tag:careful", 0.1, edge_id="back")
+    create_edge(api, "tag:careful", "success", 0.9, edge_id="stated")
+    create_edge(api, "reward", "tag:careful", 0.1, edge_id="back")
     answer = found(discover(api))
     assert answer["tag:careful", "success"].change == change("KEPT")
     assert answer["tag:careful", "success"].edge_id == "stated"
@@ -123,8 +123,8 @@ def test_edges_that_one_run_makes_close_no_circle_together(api: Api) -> None:
             )
         )  # fmt: skip
     tell(api, told)
-    add_edge(api, "reward", "tag:first", 0.5)
-    add_edge(api, "success", "tag:second", 0.5)
+    create_edge(api, "reward", "tag:first", 0.5)
+    create_edge(api, "success", "tag:second", 0.5)
     for dry_run in (True, False):
         effects = discover(api, dry_run=dry_run).findings
         changes = [effect.change for effect in effects]

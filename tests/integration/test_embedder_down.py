@@ -85,19 +85,19 @@ def api(server: LocalServer) -> Api:
 
 
 def _reflect(api: Api, worked: str) -> reflection_pb2.Reflection:
-    request = reflection_pb2.StoreReflectionRequest(
+    request = reflection_pb2.CreateReflectionRequest(
         session_id="s", task_description="bake the rye bread", outcome="OUTCOME_SUCCESS",
         what_worked=[worked],
     )  # fmt: skip
-    return api.learn.StoreReflection(request).reflection
+    return api.learn.CreateReflection(request).reflection
 
 
 def _log(api: Api) -> knowledge_pb2.KnowledgeEntry:
-    request = knowledge_pb2.LogKnowledgeRequest(
+    request = knowledge_pb2.CreateKnowledgeRequest(
         project="r", agent_id="a", type="KNOWLEDGE_TYPE_SUCCESS", context="rye dough",
         lesson="rest the rye dough overnight",
     )  # fmt: skip
-    return api.learn.LogKnowledge(request).entry
+    return api.learn.CreateKnowledge(request).entry
 
 
 WRITES: dict[str, Callable[[Api], object]] = {
@@ -105,19 +105,19 @@ WRITES: dict[str, Callable[[Api], object]] = {
     "ImportLessons": lambda api: api.learn.ImportLessons(
         learn_pb.ImportLessonsRequest(lessons=[learn_pb.Lesson(title="Rye", content="rye flour")])
     ),
-    "StoreReflection": lambda api: _reflect(api, "the rye rose"),
-    "LogKnowledge": _log,
-    "StoreEpisode": lambda api: episode(api, "feed the starter", critique="More rye next time."),
+    "CreateReflection": lambda api: _reflect(api, "the rye rose"),
+    "CreateKnowledge": _log,
+    "CreateEpisode": lambda api: episode(api, "feed the starter", critique="More rye next time."),
     "ImportEpisodes": lambda api: api.skill.ImportEpisodes(
         skill_pb.ImportEpisodesRequest(episodes=[episode_pb.Episode(task="grind the rye")])
     ),
     "CreateSkill": lambda api: skill(api, "feed_starter", description="Feed it with rye."),
-    "InsertMemory": lambda api: api.memory.InsertMemory(
-        memory_pb.InsertMemoryRequest(text="Ann bakes with rye")
+    "CreateMemory": lambda api: api.memory.CreateMemory(
+        memory_pb.CreateMemoryRequest(text="Ann bakes with rye")
     ),
-    "InsertMemories": lambda api: list(
-        api.memory.InsertMemories(
-            iter([memory_pb.InsertMemoriesRequest(memory=memory_pb.NewMemory(text="rye is out"))])
+    "CreateMemories": lambda api: list(
+        api.memory.CreateMemories(
+            iter([memory_pb.CreateMemoriesRequest(memory=memory_pb.NewMemory(text="rye is out"))])
         )
     ),
     "Sleep": lambda api: sleep(api, "slept", "Fed the rye starter"),
@@ -180,11 +180,11 @@ def test_every_search_says_that_words_alone_decided(api: Api, remote: Remote) ->
     task = reflection_pb2.SearchReflectionsRequest(task_description="rye")
     reflections = api.learn.SearchReflections(task)
     assert (len(reflections.results), reflections.words_only) == (1, True)
-    knowledge = api.learn.QueryKnowledge(knowledge_pb2.QueryKnowledgeRequest(query="rye"))
+    knowledge = api.learn.SearchKnowledge(knowledge_pb2.SearchKnowledgeRequest(query="rye"))
     assert (len(knowledge.entries), knowledge.words_only) == (1, True)
     sessions = api.context.SearchSessions(context_pb.SearchSessionsRequest(query="rye"))
     assert ([one.session.id for one in sessions.results], sessions.words_only) == (["slept"], True)
-    attempts = api.skill.RetrieveEpisodes(episode_pb.RetrieveEpisodesRequest(task="rye"))
+    attempts = api.skill.SearchEpisodes(episode_pb.SearchEpisodesRequest(task="rye"))
     assert (len(attempts.results), attempts.words_only) == (2, True)
     skills = api.skill.SearchSkills(skill_pb.SearchSkillsRequest(task="rye"))
     assert (len(skills.results), skills.words_only) == (1, True)
@@ -199,17 +199,17 @@ def test_every_search_says_that_words_alone_decided(api: Api, remote: Remote) ->
 def test_a_memory_stored_while_it_is_down_says_that_it_was_not_compared(
     api: Api, remote: Remote
 ) -> None:
-    old = memory_pb.InsertMemoryRequest(memory_id="old", text="Ann bakes with rye", user_id="ann")
-    new = memory_pb.InsertMemoryRequest(
+    old = memory_pb.CreateMemoryRequest(memory_id="old", text="Ann bakes with rye", user_id="ann")
+    new = memory_pb.CreateMemoryRequest(
         memory_id="new", text="Ann bakes with spelt", user_id="ann", supersedes=["old"]
     )
-    api.memory.InsertMemory(old)
+    api.memory.CreateMemory(old)
     remote.down(retryable=True)
-    answer = api.memory.InsertMemory(new)
+    answer = api.memory.CreateMemory(new)
     assert (answer.similar_unknown, answer.figures.queued_count) == (True, 1)
     assert answer.figures.vectors_per_second == 0
     assert [marked.id for marked in answer.superseded] == ["old"]
-    assert api.memory.InsertMemory(old).already_known  # Nothing has to be embedded for that.
+    assert api.memory.CreateMemory(old).already_known  # Nothing has to be embedded for that.
     rest = memory_pb.DeleteMemoriesRequest(filter=memory_pb.MemoryFilter(user_id="ann"))
     rest.dry_run = True
     told = api.memory.DeleteMemories(rest)
@@ -224,8 +224,8 @@ def test_a_memory_stored_while_it_is_down_says_that_it_was_not_compared(
     )
     assert [one.memory.id for one in found.results] == ["new"]
     # Who waits until it can be found by its meaning is answered then.
-    waited = memory_pb.InsertMemoryRequest(text="Ann bakes with oats", wait_indexed=True)
-    api.memory.InsertMemory(waited)
+    waited = memory_pb.CreateMemoryRequest(text="Ann bakes with oats", wait_indexed=True)
+    api.memory.CreateMemory(waited)
     assert api.memory.SearchMemories(question).pending_count == 0
 
 

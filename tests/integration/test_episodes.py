@@ -20,16 +20,16 @@ def api(server: LocalServer) -> Api:
 
 def retrieve(
     api: Api, task: str, *, limit: int = 5, **filter_: object
-) -> pb.RetrieveEpisodesResponse:
-    request = pb.RetrieveEpisodesRequest(
+) -> pb.SearchEpisodesResponse:
+    request = pb.SearchEpisodesRequest(
         task=task,
         limit=limit,
         filter=pb.EpisodeFilter(**filter_),  # type: ignore[arg-type]
     )
-    return api.skill.RetrieveEpisodes(request)
+    return api.skill.SearchEpisodes(request)
 
 
-def ids(answer: pb.RetrieveEpisodesResponse) -> list[str]:
+def ids(answer: pb.SearchEpisodesResponse) -> list[str]:
     return [found.episode.id for found in answer.results]
 
 
@@ -49,8 +49,8 @@ def test_a_stored_episode_is_returned_as_it_was_given(api: Api) -> None:
 
 def test_a_reward_tells_success_and_success_tells_the_reward(api: Api) -> None:
     def outcome(**given: object) -> tuple[float, bool]:
-        request = pb.StoreEpisodeRequest(task="t", **given)  # type: ignore[arg-type]
-        stored = api.skill.StoreEpisode(request).episode
+        request = pb.CreateEpisodeRequest(task="t", **given)  # type: ignore[arg-type]
+        stored = api.skill.CreateEpisode(request).episode
         return stored.reward, stored.success
 
     assert outcome(reward=0.5) == (0.5, True)
@@ -89,7 +89,7 @@ def _recorded(api: Api, session_id: str, **metadata: object) -> None:
 
 def test_a_session_id_alone_is_enough(api: Api) -> None:
     _recorded(api, "s", reward=0.8)
-    stored = api.skill.StoreEpisode(pb.StoreEpisodeRequest(session_id="s")).episode
+    stored = api.skill.CreateEpisode(pb.CreateEpisodeRequest(session_id="s")).episode
     assert stored.task == "Please cancel my reservation EHGLP3."
     assert stored.input == "Please cancel my reservation EHGLP3."
     assert stored.output == "Your reservation is cancelled."
@@ -106,10 +106,10 @@ def test_a_session_id_alone_is_enough(api: Api) -> None:
 
 def test_what_is_given_goes_before_what_was_recorded(api: Api) -> None:
     _recorded(api, "s", task="Cancel a reservation", outcome="failed")
-    request = pb.StoreEpisodeRequest(
+    request = pb.CreateEpisodeRequest(
         session_id="s", success=True, output="cancelled", tokens_used=0
     )
-    stored = api.skill.StoreEpisode(request).episode
+    stored = api.skill.CreateEpisode(request).episode
     assert (stored.task, stored.output) == ("Cancel a reservation", "cancelled")
     assert (stored.success, stored.reward, stored.tokens_used) == (True, 1.0, 0)
     assert {"success", "reward", "output", "tokens_used"}.isdisjoint(stored.filled_fields)
@@ -117,10 +117,10 @@ def test_what_is_given_goes_before_what_was_recorded(api: Api) -> None:
 
 def test_an_episode_of_a_session_can_be_stored_again_after_the_session_went_on(api: Api) -> None:
     _recorded(api, "s", success=True)
-    request = pb.StoreEpisodeRequest(session_id="s", episode_id="e", critique="quick")
-    first = api.skill.StoreEpisode(request).episode
+    request = pb.CreateEpisodeRequest(session_id="s", episode_id="e", critique="quick")
+    first = api.skill.CreateEpisode(request).episode
     record(api, event("Anything else?", "s", at=9, payload={"role": "assistant"}))
-    assert api.skill.StoreEpisode(request).episode == first
+    assert api.skill.CreateEpisode(request).episode == first
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_outcome_is_the_sessions(
     api: Api, metadata: dict[str, object], outcome: tuple[float, bool]
 ) -> None:
     _recorded(api, "s", **metadata)
-    stored = api.skill.StoreEpisode(pb.StoreEpisodeRequest(session_id="s")).episode
+    stored = api.skill.CreateEpisode(pb.CreateEpisodeRequest(session_id="s")).episode
     assert (stored.reward, stored.success) == outcome
 
 
@@ -146,18 +146,18 @@ def test_what_nobody_says_is_asked_for(api: Api) -> None:
     _recorded(api, "open")
     cases = {
         "task": (
-            pb.StoreEpisodeRequest(success=True),
-            pb.StoreEpisodeRequest(session_id="unrecorded", success=True),
+            pb.CreateEpisodeRequest(success=True),
+            pb.CreateEpisodeRequest(session_id="unrecorded", success=True),
         ),
         "success": (
-            pb.StoreEpisodeRequest(task="t"),
-            pb.StoreEpisodeRequest(session_id="open"),
+            pb.CreateEpisodeRequest(task="t"),
+            pb.CreateEpisodeRequest(session_id="open"),
         ),
     }
     for field, requests in cases.items():
         for request in requests:
             with refused() as failure:
-                api.skill.StoreEpisode(request)
+                api.skill.CreateEpisode(request)
             assert failure.code is grpc.StatusCode.INVALID_ARGUMENT
             assert (failure.reason, failure.field) == ("MISSING_REQUIRED_FIELD", field)
     assert "has not ended" in failure.message
@@ -260,7 +260,7 @@ def test_episodes_are_listed_latest_first_page_by_page(api: Api) -> None:
 
 def test_what_is_exported_can_be_imported_elsewhere(api: Api, server: LocalServer) -> None:
     _recorded(api, "s", success=True)
-    api.skill.StoreEpisode(pb.StoreEpisodeRequest(session_id="s", episode_id="e-1"))
+    api.skill.CreateEpisode(pb.CreateEpisodeRequest(session_id="s", episode_id="e-1"))
     episode(api, "water the plants", episode_id="e-2", reward=0.1 + 0.2, occurred_at=at(1))
     exported = [one.episode for one in api.skill.ExportEpisodes(service_pb.ExportEpisodesRequest())]
     assert [one.id for one in exported] == ["e-1", "e-2"]
@@ -289,7 +289,7 @@ def test_what_is_exported_can_be_imported_elsewhere(api: Api, server: LocalServe
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), -float("inf")])
 def test_a_reward_must_be_a_number(api: Api, reward: float) -> None:
     with refused() as failure:
-        api.skill.StoreEpisode(pb.StoreEpisodeRequest(task="t", reward=reward))
+        api.skill.CreateEpisode(pb.CreateEpisodeRequest(task="t", reward=reward))
     assert (failure.code, failure.field) == (grpc.StatusCode.INVALID_ARGUMENT, "reward")
 
 

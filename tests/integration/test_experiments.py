@@ -9,7 +9,7 @@ import scipy.stats
 from mneme.v1 import causal_pb2, discovery_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import experiment_pb2 as pb
 from support.api import Api, grpc, refused
-from support.making import add_edge, at, struct
+from support.making import at, create_edge, struct
 from support.server import LocalServer
 
 
@@ -218,7 +218,7 @@ def test_an_edge_that_was_discovered_keeps_no_figure_of_it_beside_those_of_an_ex
 
 
 def test_an_edge_that_a_caller_states_is_left_alone_and_a_circle_is_refused(api: Api) -> None:
-    stated = add_edge(api, "review", "success", 0.9, edge_id="stated")
+    stated = create_edge(api, "review", "success", 0.9, edge_id="stated")
     create(api)
     for number in range(8):
         observe(api, number // 3, treatment=number % 2 == 0)

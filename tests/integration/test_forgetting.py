@@ -74,8 +74,8 @@ def api(own: LocalServer) -> Api:
     return own.keys.tenant("forgetting", *auth_pb2.KeyScope.values()[1:])
 
 
-def insert(api: Api, text: str, **fields: Any) -> memory_pb.InsertMemoryResponse:
-    return api.memory.InsertMemory(memory_pb.InsertMemoryRequest(text=text, **fields))
+def insert(api: Api, text: str, **fields: Any) -> memory_pb.CreateMemoryResponse:
+    return api.memory.CreateMemory(memory_pb.CreateMemoryRequest(text=text, **fields))
 
 
 @pytest.mark.on_sqlite("it reads the tenant's files")
@@ -125,7 +125,7 @@ def test_a_receipt_says_what_was_forgotten_and_when(api: Api) -> None:
     key.verify(receipt.signature, receipt.statement.encode())
     with pytest.raises(InvalidSignature):
         key.verify(receipt.signature, receipt.statement.replace("1", "2").encode())
-    known = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys
+    known = api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys
     assert VerifierKey.parse(known[0].verifier_key).public == receipt.public_key
 
 
@@ -140,7 +140,7 @@ def test_a_certificate_from_before_says_what_was_and_the_server_what_was_forgott
     before = api.proof.GetCheckpoint(proof_pb.GetCheckpointRequest()).note
     receipt = forget(api, user_id="ann")
     assert counts(receipt) == {"certificate": 1, "memory": 1}
-    (key,) = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys
+    (key,) = api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys
     verify_certificate(made.json, key.verifier_key)
     told = api.recall.VerifyCertificate(cert_pb.VerifyCertificateRequest(json=made.json))
     assert told.valid

@@ -49,8 +49,8 @@ def test_the_codes_of_forgotten_vectors_are_in_no_graph(own: LocalServer) -> Non
     api = own.keys.tenant("graphs", *auth_pb2.KeyScope.values()[1:])
     folder = Path(own.data_dir) / "tenants" / api.tenant_id
     for number in range(PLANTED):
-        api.memory.InsertMemory(
-            memory_pb.InsertMemoryRequest(
+        api.memory.CreateMemory(
+            memory_pb.CreateMemoryRequest(
                 memory_id=f"anns-{number}", text=f"{SAID} {number}", user_id="ann"
             )
         )
@@ -77,8 +77,8 @@ def test_the_codes_of_forgotten_vectors_are_in_no_graph(own: LocalServer) -> Non
 def test_the_last_memory_of_a_tenant_leaves_nothing_either(own: LocalServer) -> None:
     api = own.keys.tenant("emptied", *auth_pb2.KeyScope.values()[1:])
     folder = Path(own.data_dir) / "tenants" / api.tenant_id
-    api.memory.InsertMemory(
-        memory_pb.InsertMemoryRequest(memory_id="anns", text=SAID, user_id="ann", tags=["zyxquorl"])
+    api.memory.CreateMemory(
+        memory_pb.CreateMemoryRequest(memory_id="anns", text=SAID, user_id="ann", tags=["zyxquorl"])
     )
     eventually(lambda: vectors_of(folder, "memory", "anns"), bool)
     vectors = vectors_of(folder, "memory", "anns")

@@ -14,7 +14,7 @@ from mneme.v1 import certificate_pb2 as cert_pb
 from mneme.v1 import experiment_pb2 as experiment_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from support.api import Api, grpc, refused
-from support.making import add_edge, episode, skill
+from support.making import create_edge, episode, skill
 from support.server import LocalServer
 
 ID = "lighthouse-7f3a"
@@ -26,7 +26,7 @@ def api(server: LocalServer) -> Api:
 
 
 def remember(api: Api, memory_id: str, text: str, **fields: Any) -> None:
-    api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=memory_id, text=text, **fields))
+    api.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id=memory_id, text=text, **fields))
 
 
 def experiment(api: Api, name: str, cause: str, effect: str) -> None:
@@ -83,8 +83,8 @@ def test_a_memory_that_is_forgotten_is_named_by_nothing_that_was_made_of_it(
     remember(api, "other", "The harbour is open")
     episode(api, "light the lighthouse", episode_id="lit", memory_ids=[ID])
     skill(api, "light", skill_id="light", description="how to light the lighthouse")
-    add_edge(api, f"memory:{ID}", "success", 0.5)
-    add_edge(api, "review", "success", 0.5, evidence_ids=[ID])
+    create_edge(api, f"memory:{ID}", "success", 0.5)
+    create_edge(api, "review", "success", 0.5, evidence_ids=[ID])
     experiment(api, "about-it", f"memory:{ID}", "success")
     experiment(api, "towards-it", "review", f"memory:{ID}")
     experiment(api, "of-it", "review", "success")
@@ -134,7 +134,7 @@ def test_what_was_deleted_before_can_still_be_forgotten_by_its_id(
     server: LocalServer, api: Api
 ) -> None:
     remember(api, ID, "The lighthouse is lit at dusk")
-    add_edge(api, f"memory:{ID}", "success", 0.5)
+    create_edge(api, f"memory:{ID}", "success", 0.5)
     experiment(api, "about-it", f"memory:{ID}", "success")
     api.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(memory_ids=[ID]))
     assert naming(server, api, ID), "that it was removed is logged"

@@ -56,7 +56,7 @@ def fill(disk: Path) -> Path:
 
 
 def remember(api: Api, memory_id: str, text: str) -> None:
-    api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=memory_id, text=text))
+    api.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id=memory_id, text=text))
 
 
 def test_revoking_deleting_and_forgetting_work_on_a_full_disk_and_the_room_is_taken_again(

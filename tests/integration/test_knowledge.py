@@ -19,13 +19,15 @@ def rate(successes: int, tries: int) -> pb.SuccessRate:
     return pb.SuccessRate(successes=successes, tries=tries)
 
 
-def log(api: Api, context: str, lesson: str, **fields: Any) -> pb.LogKnowledgeResponse:
+def log(api: Api, context: str, lesson: str, **fields: Any) -> pb.CreateKnowledgeResponse:
     given = {"project": "gptcoach2", "type": ERROR} | fields
-    return api.learn.LogKnowledge(pb.LogKnowledgeRequest(context=context, lesson=lesson, **given))
+    return api.learn.CreateKnowledge(
+        pb.CreateKnowledgeRequest(context=context, lesson=lesson, **given)
+    )
 
 
-def query(api: Api, text: str, **fields: Any) -> pb.QueryKnowledgeResponse:
-    return api.learn.QueryKnowledge(pb.QueryKnowledgeRequest(query=text, **fields))
+def query(api: Api, text: str, **fields: Any) -> pb.SearchKnowledgeResponse:
+    return api.learn.SearchKnowledge(pb.SearchKnowledgeRequest(query=text, **fields))
 
 
 def fill(api: Api) -> None:

@@ -21,7 +21,7 @@ def create(api: Api, tenant_id: str) -> None:
 
 
 def keys_of(api: Api) -> list[str]:
-    listed = api.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys
+    listed = api.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys
     return [key.verifier_key for key in listed]
 
 

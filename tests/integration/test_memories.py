@@ -19,10 +19,10 @@ POST = "The buyer prefers invoices by post"
 EMAIL = "Ann gets all invoices by email now"
 
 
-def insert(api: Api, text: str, **fields: Any) -> pb.InsertMemoryResponse:
+def insert(api: Api, text: str, **fields: Any) -> pb.CreateMemoryResponse:
     if isinstance(fields.get("metadata"), Mapping):
         fields["metadata"] = struct(**fields["metadata"])
-    return api.memory.InsertMemory(pb.InsertMemoryRequest(text=text, **fields))
+    return api.memory.CreateMemory(pb.CreateMemoryRequest(text=text, **fields))
 
 
 def get(api: Api, memory_id: str) -> pb.Memory:
@@ -62,8 +62,8 @@ def delete(api: Api, *memory_ids: str, dry_run: bool = False, **filter_: Any) ->
     )
 
 
-def stream(api: Api, memories: Iterable[pb.NewMemory]) -> list[pb.InsertMemoriesResponse]:
-    return list(api.memory.InsertMemories(pb.InsertMemoriesRequest(memory=m) for m in memories))
+def stream(api: Api, memories: Iterable[pb.NewMemory]) -> list[pb.CreateMemoriesResponse]:
+    return list(api.memory.CreateMemories(pb.CreateMemoriesRequest(memory=m) for m in memories))
 
 
 def test_a_memory_comes_back_as_it_was_stored_and_is_found_by_its_meaning(api: Api) -> None:

@@ -26,8 +26,8 @@ def schedule(api: Api) -> pb.DiscoverySchedule:
 
 
 def set_schedule(api: Api, question: pb.DiscoverRequest) -> pb.DiscoverySchedule:
-    request = pb.SetDiscoveryScheduleRequest(enabled=True, time="02:30", question=question)
-    return api.causal.SetDiscoverySchedule(request).schedule
+    request = pb.UpdateDiscoveryScheduleRequest(enabled=True, time="02:30", question=question)
+    return api.causal.UpdateDiscoverySchedule(request).schedule
 
 
 def operations(api: Api) -> list[str]:
@@ -87,6 +87,6 @@ def test_what_is_asked_comes_back_and_names_nobody(api: Api) -> None:
     assert schedule(api) == kept
     for time in ("24:00", "3:00", "02:60", "02:30\n"):
         with refused() as failure:
-            request = pb.SetDiscoveryScheduleRequest(enabled=True, time=time)
-            api.causal.SetDiscoverySchedule(request)
+            request = pb.UpdateDiscoveryScheduleRequest(enabled=True, time=time)
+            api.causal.UpdateDiscoverySchedule(request)
         assert failure.field == "time"

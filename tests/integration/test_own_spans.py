@@ -136,8 +136,8 @@ def test_calls_over_http_are_part_of_their_callers_trace(
 
 def test_what_is_stored_is_told_by_its_id(spans: Spans, api: Api) -> None:
     trace = Trace()
-    kept = api.memory.InsertMemory(
-        memory_pb.InsertMemoryRequest(text="invoices go by post"), metadata=trace.metadata
+    kept = api.memory.CreateMemory(
+        memory_pb.CreateMemoryRequest(text="invoices go by post"), metadata=trace.metadata
     )
     made = api.learn.CreateLesson(
         learn_pb.CreateLessonRequest(title="Round late", content="Round the sum"),

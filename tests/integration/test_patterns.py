@@ -22,40 +22,40 @@ def api(server: LocalServer) -> Api:
 
 
 def insert(api: Api, memory_id: str, text: str, **fields: Any) -> None:
-    request = memory_pb.InsertMemoryRequest(memory_id=memory_id, text=text, **fields)
-    api.memory.InsertMemory(request)
+    request = memory_pb.CreateMemoryRequest(memory_id=memory_id, text=text, **fields)
+    api.memory.CreateMemory(request)
 
 
 def store(api: Api, name: str, **definition: Any) -> pb.Pattern:
-    return api.memory.StorePattern(pb.StorePatternRequest(name=name, **definition)).pattern
+    return api.memory.CreatePattern(pb.CreatePatternRequest(name=name, **definition)).pattern
 
 
 def regex(expression: str) -> dict[str, Any]:
     return {"regex": pb.RegexPattern(expression=expression)}
 
 
-def search(api: Api, name: str, **fields: Any) -> memory_pb.SearchPatternResponse:
-    return api.memory.SearchPattern(memory_pb.SearchPatternRequest(name=name, **fields))
+def search(api: Api, name: str, **fields: Any) -> memory_pb.MatchPatternResponse:
+    return api.memory.MatchPattern(memory_pb.MatchPatternRequest(name=name, **fields))
 
 
-def ids(answer: memory_pb.SearchPatternResponse) -> list[str]:
+def ids(answer: memory_pb.MatchPatternResponse) -> list[str]:
     return [one.memory.id for one in answer.results]
 
 
 def stats(api: Api, name: str) -> pb.PatternStats:
-    (one,) = api.memory.GetPatternStats(pb.GetPatternStatsRequest(name=name)).stats
+    (one,) = api.memory.ListPatternStats(pb.ListPatternStatsRequest(name=name)).stats
     return one
 
 
 def judge(api: Api, name: str, **verdicts: bool) -> pb.PatternStats:
-    request = pb.ReportPatternMatchesRequest(
+    request = pb.RecordPatternMatchesRequest(
         name=name,
         verdicts=[
             pb.MatchVerdict(memory_id=memory_id, right=right)
             for memory_id, right in verdicts.items()
         ],
     )
-    return api.memory.ReportPatternMatches(request).stats
+    return api.memory.RecordPatternMatches(request).stats
 
 
 def test_an_expression_is_found_with_its_places_the_newest_memory_first(api: Api) -> None:
@@ -92,8 +92,8 @@ def test_more_memories_are_searched_than_one_look_takes(api: Api) -> None:
         )
         for n in range(2_345)
     ]
-    requests = (memory_pb.InsertMemoriesRequest(memory=one) for one in new)
-    list(api.memory.InsertMemories(requests))
+    requests = (memory_pb.CreateMemoriesRequest(memory=one) for one in new)
+    list(api.memory.CreateMemories(requests))
     store(api, "tickets", **regex(TICKET))
     answer = search(api, "tickets", limit=100)
     assert (answer.total_matches, answer.searched_count) == (335, 2_345)
@@ -187,8 +187,8 @@ def test_one_memory_cannot_be_judged_twice_at_once(api: Api) -> None:
     store(api, "tickets", **regex(TICKET))
     verdict = pb.MatchVerdict(memory_id="m0", right=True)
     with refused() as failure:
-        api.memory.ReportPatternMatches(
-            pb.ReportPatternMatchesRequest(name="tickets", verdicts=[verdict, verdict])
+        api.memory.RecordPatternMatches(
+            pb.RecordPatternMatchesRequest(name="tickets", verdicts=[verdict, verdict])
         )
     assert (failure.code, failure.field) == (grpc.StatusCode.INVALID_ARGUMENT, "verdicts")
 

@@ -54,8 +54,8 @@ def context_of_reflections(api: Api, peek: bool) -> Any:
 
 @pytest.mark.parametrize("look", [search_reflections, context_of_reflections])
 def test_a_peek_at_reflections_is_no_search(look: Look, api: Api) -> None:
-    api.learn.StoreReflection(
-        reflection_pb2.StoreReflectionRequest(
+    api.learn.CreateReflection(
+        reflection_pb2.CreateReflectionRequest(
             session_id="s", task_description="pay a bill", outcome="OUTCOME_SUCCESS",
             what_worked=["ask for the amount first"],
         )
@@ -72,17 +72,17 @@ def test_a_peek_at_reflections_is_no_search(look: Look, api: Api) -> None:
 
 
 def test_a_peek_at_what_a_pattern_finds_is_no_use(api: Api) -> None:
-    api.memory.StorePattern(
-        pattern_pb2.StorePatternRequest(
+    api.memory.CreatePattern(
+        pattern_pb2.CreatePatternRequest(
             name="numbers", regex=pattern_pb2.RegexPattern(expression="[0-9]+")
         )
     )
 
     def uses() -> int:
-        asked = pattern_pb2.GetPatternStatsRequest(name="numbers")
-        (stats,) = api.memory.GetPatternStats(asked).stats
+        asked = pattern_pb2.ListPatternStatsRequest(name="numbers")
+        (stats,) = api.memory.ListPatternStats(asked).stats
         return int(stats.uses)
 
     for peek, used in ((True, 0), (False, 1), (True, 1)):
-        api.memory.SearchPattern(memory_pb.SearchPatternRequest(name="numbers", peek=peek))
+        api.memory.MatchPattern(memory_pb.MatchPatternRequest(name="numbers", peek=peek))
         assert uses() == used

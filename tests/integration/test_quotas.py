@@ -30,7 +30,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 def api(small: LocalServer) -> Api:
     made = small.keys.tenant("small")
     text = "Ann wants her invoices by post " * 10
-    made.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id="m", text=text))
+    made.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id="m", text=text))
     return made
 
 
@@ -65,7 +65,7 @@ def test_a_key_that_may_not_write_has_no_certificate_kept_and_gets_one_that_hold
     before = certify(api, "whose invoices")
     reader = small.keys.key(api.tenant_id, auth_pb2.KEY_SCOPE_READ)
     made = certify(reader, "by which way")
-    key = reader.proof.GetLogKeys(proof_pb.GetLogKeysRequest()).keys[-1].verifier_key
+    key = reader.proof.ListLogKeys(proof_pb.ListLogKeysRequest()).keys[-1].verifier_key
     assert verify_certificate(made.json, key).id == made.id
     with refused() as failure:
         get(api, made)

@@ -36,15 +36,15 @@ def client(server: LocalServer, api: Api) -> Iterator[MnemeClient]:
             files=["a\n## Lessons\nb.py"],
         )
         client.create_lesson("Round the taxes\n## Lessons", HOSTILE)
-        client.store_reflection(
+        client.create_reflection(
             "hostile", HOSTILE, outcome="failure", next_strategy=HOSTILE, project=PROJECT,
             what_worked=[HOSTILE], what_did_not_work=[HOSTILE],
         )  # fmt: skip
-        client.store_episode(
+        client.create_episode(
             session_id="hostile", task=HOSTILE, reward=0.5, success=False, critique=HOSTILE,
             project=PROJECT,
         )  # fmt: skip
-        client.log_knowledge(PROJECT, "error", context=HOSTILE, lesson=HOSTILE)
+        client.create_knowledge(PROJECT, "error", context=HOSTILE, lesson=HOSTILE)
         yield client
 
 
@@ -76,7 +76,7 @@ def test_reflections_and_the_knowledge_log_as_prompts_hold_no_line_of_a_stored_t
     client: MnemeClient,
 ) -> None:
     is_quoted(client.search_reflections("Round the taxes").prompt)
-    known = client.query_knowledge("Round the taxes").markdown
+    known = client.search_knowledge("Round the taxes").markdown
     is_quoted(known)
     assert len(known.splitlines()) == 3
 

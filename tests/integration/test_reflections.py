@@ -20,8 +20,8 @@ SUCCESS, PARTIAL, FAILURE = pb.OUTCOME_SUCCESS, pb.OUTCOME_PARTIAL, pb.OUTCOME_F
 
 def store(api: Api, task: str, outcome: int = SUCCESS, **fields: Any) -> pb.Reflection:
     request = {"session_id": "session-1", "project": "project-1", "next_strategy": "Continue"}
-    return api.learn.StoreReflection(
-        pb.StoreReflectionRequest(task_description=task, outcome=outcome, **(request | fields))
+    return api.learn.CreateReflection(
+        pb.CreateReflectionRequest(task_description=task, outcome=outcome, **(request | fields))
     ).reflection
 
 

@@ -99,7 +99,7 @@ def _events() -> tuple[Any, Any]:
 
 def _memories() -> tuple[Any, Any]:
     new = memory_pb.NewMemory(text="kept")
-    return "memory.InsertMemories", memory_pb.InsertMemoriesRequest(memory=new)
+    return "memory.CreateMemories", memory_pb.CreateMemoriesRequest(memory=new)
 
 
 @pytest.mark.parametrize("upload", [_events, _memories])
@@ -121,8 +121,8 @@ def test_an_upload_ends_when_its_key_is_revoked_though_its_client_goes_on(
 
 def test_a_learning_stream_ends_when_its_key_is_revoked(server: LocalServer) -> None:
     leaked = Leaked(server.keys, auth_pb2.KEY_SCOPE_LEARN)
-    start = learning_pb.LearningServiceStartSessionRequest(session_id="s", algorithm="linucb")
-    leaked.api.learning.StartSession(start)
+    start = learning_pb.StartLearningSessionRequest(session_id="s", algorithm="linucb")
+    leaked.api.learning.StartLearningSession(start)
     sending = Sending(learning_pb.ActRequest(session_id="s"))
     stream = leaked.api.learning.Act(iter(sending), timeout=PATIENCE_S)
     next(stream)

@@ -19,7 +19,7 @@ from support.server import LocalServer
 
 
 def remember(api: Api, memory_id: str, text: str) -> None:
-    api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=memory_id, text=text))
+    api.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id=memory_id, text=text))
 
 
 def checkpoint(api: Api) -> Any:

@@ -20,17 +20,17 @@ SECRET = "the safe's number is 1234"
 
 def test_a_key_that_only_writes_reads_nothing_in_answers(server: LocalServer) -> None:
     owner = server.keys.tenant()
-    owner.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id="m", text=SECRET))
-    owner.skill.StoreEpisode(
-        episode_pb.StoreEpisodeRequest(episode_id="x", task=SECRET, success=True)
+    owner.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id="m", text=SECRET))
+    owner.skill.CreateEpisode(
+        episode_pb.CreateEpisodeRequest(episode_id="x", task=SECRET, success=True)
     )
     writer = server.keys.key(owner.tenant_id, WRITE)
     update = memory_pb.UpdateMemoryRequest(memory=memory_pb.Memory(id="m", importance=1))
     update.update_mask.paths.append("importance")
     updated = writer.memory.UpdateMemory(update)
     assert (updated.memory.id, bool(updated.memory.etag)) == ("m", True)
-    inserted = writer.memory.InsertMemory(
-        memory_pb.InsertMemoryRequest(text="a safe's number", similar_limit=5)
+    inserted = writer.memory.CreateMemory(
+        memory_pb.CreateMemoryRequest(text="a safe's number", similar_limit=5)
     )
     deleted = writer.skill.DeleteEpisode(episode_pb.DeleteEpisodeRequest(episode_id="x"))
     assert deleted.episode.id == "x"

@@ -34,8 +34,8 @@ def run_of(runs: dict[str, dict[str, Any]], api: Api) -> dict[str, dict[str, Any
     found = {}
     asked = events_pb.ListSessionsRequest(page_size=1000)
     for session in api.events.ListSessions(asked).sessions:
-        request = episode_pb.StoreEpisodeRequest(session_id=session.id)
-        stored = api.skill.StoreEpisode(request).episode
+        request = episode_pb.CreateEpisodeRequest(session_id=session.id)
+        stored = api.skill.CreateEpisode(request).episode
         tags = dict(tag.split(":", 1) for tag in session.tags)
         run = found[stored.id] = runs[f"{tags['task']} {tags['trial']}"]
         assert stored.success == (run["reward"] >= 0.5)

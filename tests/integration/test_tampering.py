@@ -24,7 +24,7 @@ from support.server import local_server
 def fill(api: Api) -> None:
     for number in range(3):
         text = f"invoice {number} was paid by cheque"
-        api.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id=f"m{number}", text=text))
+        api.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id=f"m{number}", text=text))
     # More than a tile holds.
     record(api, *(event(f"some other words {number}", "s") for number in range(300)))
 

@@ -23,8 +23,8 @@ from support.server import LocalServer
 def api(server: LocalServer) -> Api:
     made = server.keys.tenant("unnoticed")
     for number in range(3):
-        made.memory.InsertMemory(
-            memory_pb.InsertMemoryRequest(
+        made.memory.CreateMemory(
+            memory_pb.CreateMemoryRequest(
                 memory_id=f"m{number}", text=f"Ann wants invoice {number} by post",
                 metadata=struct(approved=False),
             )

@@ -14,7 +14,7 @@ from mneme.v1 import memory_service_pb2 as pb
 from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 from support.api import Api, grpc, refused
-from support.making import add_edge, episode, event, record, skill, struct
+from support.making import create_edge, episode, event, record, skill, struct
 from support.server import LocalServer, local_server
 
 
@@ -24,13 +24,13 @@ def api(server: LocalServer) -> Api:
 
 
 def insert(api: Api, memory_id: str, text: str = "", **fields: Any) -> None:
-    api.memory.InsertMemory(
-        pb.InsertMemoryRequest(memory_id=memory_id, text=text or f"text {memory_id}", **fields)
+    api.memory.CreateMemory(
+        pb.CreateMemoryRequest(memory_id=memory_id, text=text or f"text {memory_id}", **fields)
     )
 
 
-def stats(api: Api, **asked: bool) -> pb.MemoryServiceGetStatsResponse:
-    return api.memory.GetStats(stats_pb.MemoryServiceGetStatsRequest(**asked))
+def stats(api: Api, **asked: bool) -> pb.GetMemoryStatsResponse:
+    return api.memory.GetMemoryStats(stats_pb.GetMemoryStatsRequest(**asked))
 
 
 def clear(api: Api, *caches: Any, **fields: Any) -> stats_pb.ClearCacheResponse:
@@ -96,7 +96,7 @@ def test_a_cleared_cache_is_empty_and_what_was_stored_stays(api: Api) -> None:
     assert cleared.count == 1
     assert stats(api).embeddings.cache_size == 0
     # The vector that is stored with the text spares the model all the same.
-    answer = api.memory.InsertMemory(pb.InsertMemoryRequest(text="text a", user_id="ann"))
+    answer = api.memory.CreateMemory(pb.CreateMemoryRequest(text="text a", user_id="ann"))
     assert answer.figures.cache_hits == 1
 
 
@@ -108,7 +108,7 @@ def test_a_vacuum_gives_back_what_deleted_rows_took_and_loses_nothing(api: Api) 
         )
         for n in range(300)
     ]
-    list(api.memory.InsertMemories(pb.InsertMemoriesRequest(memory=one) for one in new))
+    list(api.memory.CreateMemories(pb.CreateMemoriesRequest(memory=one) for one in new))
     delete(api, *(f"m{n}" for n in range(1, 300)))
     before = stats(api).database.size_bytes
     answer = clear(api, stats_pb.CACHE_KIND_PATTERNS, vacuum=True)
@@ -138,8 +138,8 @@ def test_a_large_database_gives_back_its_free_pages(
 
 def test_a_memory_is_ready_for_the_model_that_runs_and_for_no_other(api: Api) -> None:
     insert(api, "a")
-    answer = api.memory.InitMemory(
-        stats_pb.InitMemoryRequest(model="all-MiniLM-L6-v2", dimension=384)
+    answer = api.memory.OpenMemory(
+        stats_pb.OpenMemoryRequest(model="all-MiniLM-L6-v2", dimension=384)
     )
     assert (answer.counts.memories, answer.backup) == (1, "")
     assert {"MemoryService", "SkillService", "RecallService"} <= set(answer.capabilities)
@@ -148,7 +148,7 @@ def test_a_memory_is_ready_for_the_model_that_runs_and_for_no_other(api: Api) ->
         ({"dimension": 768}, "dimension"),
     ):
         with refused() as failure:
-            api.memory.InitMemory(stats_pb.InitMemoryRequest(**wrong))  # type: ignore[arg-type]
+            api.memory.OpenMemory(stats_pb.OpenMemoryRequest(**wrong))  # type: ignore[arg-type]
         assert (failure.reason, failure.field) == ("DIMENSION_MISMATCH", field)
 
 
@@ -156,20 +156,20 @@ def test_a_memory_is_ready_for_the_model_that_runs_and_for_no_other(api: Api) ->
 def test_a_reset_needs_the_tenants_name_and_an_administrator(server: LocalServer) -> None:
     api = server.keys.tenant("upkeep")
     insert(api, "a")
-    asked = stats_pb.InitMemoryRequest(reset=True, confirm_tenant_id=api.tenant_id)
+    asked = stats_pb.OpenMemoryRequest(reset=True, confirm_tenant_id=api.tenant_id)
     with refused() as failure:
-        api.memory.InitMemory(asked)
+        api.memory.OpenMemory(asked)
     assert failure.code == grpc.StatusCode.PERMISSION_DENIED
     administrator = server.keys.key(
         api.tenant_id, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_ADMIN
     )
     with refused() as failure:
-        administrator.memory.InitMemory(stats_pb.InitMemoryRequest(reset=True))
+        administrator.memory.OpenMemory(stats_pb.OpenMemoryRequest(reset=True))
     assert (failure.code, failure.field) == (
         grpc.StatusCode.INVALID_ARGUMENT, "confirm_tenant_id",
     )  # fmt: skip
     assert stats(api).counts.memories == 1
-    answer = administrator.memory.InitMemory(asked)
+    answer = administrator.memory.OpenMemory(asked)
     assert answer.counts == stats_pb.MemoryCounts()
     assert answer.backup.endswith(".db")
     insert(api, "a", "another text")
@@ -273,7 +273,7 @@ def test_edges_go_with_what_they_begin_or_end_at(api: Api) -> None:
         ("from-episode", "episode:of-a", "reward"),
         ("apart", "tag:fast", "reward"),
     ):
-        add_edge(api, cause, effect, 0.5, edge_id=edge_id)
+        create_edge(api, cause, effect, 0.5, edge_id=edge_id)
     assert stats(api, include_quality=True).quality.average_causal_confidence > 0
     told = delete(api, "a", cascade=True, dry_run=True)
     done = delete(api, "a", cascade=True)

@@ -43,7 +43,7 @@ def _tells(client: MnemeClient, user: str, word: str) -> None:
                 },
             ]
         )  # fmt: skip
-        client.store_reflection(
+        client.create_reflection(
             session, f"{TOPIC}, of {word}", outcome="failure", project="p", agent_id="a",
             what_did_not_work=[f"{ERROR}, said {word}"], next_strategy=f"ask {word} first",
         )  # fmt: skip
@@ -54,8 +54,8 @@ def _tells(client: MnemeClient, user: str, word: str) -> None:
         client.create_lesson(
             f"{ERROR}", f"{TOPIC}: {word} knows how", source_session_id=session, project="p"
         )
-        client.insert_memory(f"{TOPIC} is for {word}", user_id=user, project="p")
-        client.store_episode(
+        client.create_memory(f"{TOPIC} is for {word}", user_id=user, project="p")
+        client.create_episode(
             task=f"finish {TOPIC} with {word}", reward=1.0, success=True, session_id=session,
             critique=f"{word} was glad", user_id=user, project="p", episode_id=f"{session}-tried",
         )  # fmt: skip
@@ -65,7 +65,7 @@ def _tells(client: MnemeClient, user: str, word: str) -> None:
     )  # fmt: skip
     for _ in range(3):
         client.record_skill_use(f"{user}-skill", success=True)
-    client.store_pattern("reviews", description=TOPIC, regex={"expression": "salary"})
+    client.create_pattern("reviews", description=TOPIC, regex={"expression": "salary"})
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def api(server: LocalServer) -> Api:
     api = server.keys.tenant("users-apart", *(one for one in auth_pb2.KeyScope.values() if one))
     with MnemeClient(server.address, api_key=api.secret) as client:
         # A reflection may be there before its session is.
-        client.store_reflection("ann-0", f"{TOPIC}: annsecret", outcome="failure", project="p")
+        client.create_reflection("ann-0", f"{TOPIC}: annsecret", outcome="failure", project="p")
         for user, word in reversed(USERS.items()):
             _tells(client, user, word)
     return api
@@ -103,7 +103,7 @@ def _requests(rpc: str, leaf: Leaf, user: str) -> Iterator[Message]:
             setattr(request, field.name, TOPIC)
         if field.name == "limit":
             request.limit = 50
-        if field.name == "name" and rpc.endswith("SearchPattern"):
+        if field.name == "name" and rpc.endswith("MatchPattern"):
             request.name = "reviews"
     leaf.put(request, user)
     if not isinstance(request, reflect_pb.ReflectRequest):
@@ -118,7 +118,7 @@ def _requests(rpc: str, leaf: Leaf, user: str) -> Iterator[Message]:
 def test_there_are_calls_to_ask() -> None:
     named = {param.values[0].rpartition("/")[2] for param in ASKED}
     assert {"Recall", "GetContext", "WakeUp", "SearchSessions", "SearchMemories"} <= named
-    assert {"SearchReflections", "RetrieveEpisodes", "ListSessions", "GetTimeline"} <= named
+    assert {"SearchReflections", "SearchEpisodes", "ListSessions", "GetTimeline"} <= named
 
 
 @pytest.mark.parametrize(("rpc", "leaf"), ASKED)

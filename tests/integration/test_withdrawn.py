@@ -85,8 +85,8 @@ def test_what_was_replaced_by_what_the_filters_leave_out_is_told_as_replaced(
     server: LocalServer, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with MnemeClient(server.address, api_key=api.secret) as client:
-        client.insert_memory("invoices go by post", memory_id="old", tags=["billing"])
-        client.insert_memory("invoices go by mail", memory_id="new", supersedes=["old"])
+        client.create_memory("invoices go by post", memory_id="old", tags=["billing"])
+        client.create_memory("invoices go by mail", memory_id="new", supersedes=["old"])
     (found,) = recall(api, "how do invoices go", tags=["billing"]).results
     assert found.metadata["superseded_by"] == "new"
     monkeypatch.setenv("MNEME_ADDRESS", server.address)

@@ -115,8 +115,8 @@ def _teach(api: Api, ids: list[str], _rng: random.Random) -> None:
 
 
 def _log(api: Api, ids: list[str], _rng: random.Random) -> None:
-    api.learn.LogKnowledge(
-        knowledge_pb2.LogKnowledgeRequest(
+    api.learn.CreateKnowledge(
+        knowledge_pb2.CreateKnowledgeRequest(
             project="r",
             type=1,
             context=f"word{ids[0].replace('-', '')}",
@@ -147,14 +147,14 @@ def _sleep(api: Api, ids: list[str], _rng: random.Random) -> None:
 def _remember(api: Api, ids: list[str], _rng: random.Random) -> None:
     words = [f"about word{name.replace('-', '')}" for name in ids]
     requests = [
-        memory_pb.InsertMemoriesRequest(
+        memory_pb.CreateMemoriesRequest(
             memory=memory_pb.NewMemory(
                 id=name, text=text, tags=["kill"], supersedes=ids[place - 1 : place]
             )
         )
         for place, (name, text) in enumerate(zip(ids, words, strict=True))
     ]
-    for _ in api.memory.InsertMemories(iter(requests)):
+    for _ in api.memory.CreateMemories(iter(requests)):
         pass
 
 

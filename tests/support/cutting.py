@@ -7,9 +7,9 @@ deletion of a tenant it is "remove", which removes what the tenant has. Or it is
 of an event or a memory of the id LAST: "leaf", its rows are written, and its leaf in the log not
 yet; "leaf+", that too, and nothing is committed; "apply", it is committed, and the index is about
 to be told. Or it is the name of an RPC of edges, experiments or patterns, with a "+": its work is
-committed, and nobody was answered; "row AddEdge+": its row is written and not committed. So it is
-of EndSession of learning, whose row is the model; "copy EndSession" is before that is copied to a
-file. The server is gone as by SIGKILL, in the middle of its work.
+committed, and nobody was answered; "row CreateEdge+": its row is written and not committed.
+So it is of EndLearningSession, whose row is the model; "copy EndLearningSession" is before that is
+copied to a file. The server is gone as by SIGKILL, in the middle of its work.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def _cut_calls(point: str) -> None:
     from mneme_server.features.memory.patterns.store import SqlPatterns
 
     parts: tuple[tuple[Any, str, Any, str], ...] = (
-        (CausalServicer, "AddEdge", SqlEdges, "save"),
+        (CausalServicer, "CreateEdge", SqlEdges, "save"),
         (CausalServicer, "AssignTreatment", SqlExperiments, "assign"),
         (CausalServicer, "RecordObservation", SqlExperiments, "observe"),
-        (PatternCalls, "StorePattern", SqlPatterns, "add"),
-        (PatternCalls, "ReportPatternMatches", SqlPatterns, "judge"),
-        (SessionCalls, "EndSession", SqlLearningExports, "put"),
+        (PatternCalls, "CreatePattern", SqlPatterns, "add"),
+        (PatternCalls, "RecordPatternMatches", SqlPatterns, "judge"),
+        (SessionCalls, "EndLearningSession", SqlLearningExports, "put"),
     )
-    KeepModel.copy = _cut(point, "copy EndSession", KeepModel.copy)  # type: ignore[method-assign]
+    KeepModel.copy = _cut(point, "copy EndLearningSession", KeepModel.copy)  # type: ignore[method-assign]
     for servicer, call, rows, write in parts:
         setattr(servicer, call, _cut(point, call, getattr(servicer, call)))
         setattr(rows, write, _cut(point, f"row {call}", getattr(rows, write)))

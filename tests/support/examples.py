@@ -30,8 +30,8 @@ EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json")
 NEW = {
     "CreateTenantRequest": "tenant_id",
     "CreateSkillRequest": "name",
-    "StorePatternRequest": "name",
-    "AddEdgeRequest": "effect",
+    "CreatePatternRequest": "name",
+    "CreateEdgeRequest": "effect",
     "ImportLessonsRequest": "lessons.id",
     "ImportEpisodesRequest": "episodes.id",
 }
@@ -89,14 +89,14 @@ def chosen_in(name: str, answer: Any) -> dict[str, str]:
 def needed() -> dict[str, Message]:
     """Return the calls to make before the examples: a tenant to delete, a skill to link and delete,
     a learning session to transfer to."""
-    target = EXAMPLES["LearningService.StartSession"] | {"session_id": "next-project"}
+    target = EXAMPLES["LearningService.StartLearningSession"] | {"session_id": "next-project"}
     return {
         "AdminService.CreateTenant": admin_pb.CreateTenantRequest(tenant_id="archive"),
         "SkillService.CreateSkill": skill_pb.CreateSkillRequest(
             skill_id="run-tests", name="run_tests"
         ),
-        "LearningService.StartSession": ParseDict(
-            target, learning_pb.LearningServiceStartSessionRequest()
+        "LearningService.StartLearningSession": ParseDict(
+            target, learning_pb.StartLearningSessionRequest()
         ),
     }
 

@@ -20,7 +20,7 @@ from mneme.v1 import reflection_pb2 as reflection_pb
 from mneme.v1 import skill_service_pb2 as skill_pb
 
 from support.contexts import eventually
-from support.making import TOOL_CALL, TOOL_ERROR, add_edge, event, record, skill, struct
+from support.making import TOOL_CALL, TOOL_ERROR, create_edge, event, record, skill, struct
 from support.world import World, alert_rule, experiment, learning, pattern, seen
 
 PROJECT = "shop-api"
@@ -43,8 +43,10 @@ def fill(world: World, first: int, last: int) -> None:
     _causes(world, numbers)
     _learning(world, numbers)
     _others(world, numbers)
-    asked = stats_pb.MemoryServiceGetStatsRequest()
-    eventually(lambda: world.api.memory.GetStats(asked), lambda stats: not stats.counts.pending)
+    asked = stats_pb.GetMemoryStatsRequest()
+    eventually(
+        lambda: world.api.memory.GetMemoryStats(asked), lambda stats: not stats.counts.pending
+    )
 
 
 def _events(number: int) -> list[events_pb.NewEvent]:
@@ -59,7 +61,7 @@ def _events(number: int) -> list[events_pb.NewEvent]:
 
 def _memories(world: World, numbers: range) -> None:
     made = [
-        memory_pb.InsertMemoriesRequest(
+        memory_pb.CreateMemoriesRequest(
             memory=memory_pb.NewMemory(
                 id=f"filled-{number}",
                 text=f"Ann wants her invoice {number} before noon",
@@ -71,7 +73,7 @@ def _memories(world: World, numbers: range) -> None:
         )
         for number in numbers
     ]
-    world.api.memory.InsertMemories(iter(made))
+    world.api.memory.CreateMemories(iter(made))
     lessons = [
         learn_pb.Lesson(
             id=f"filled-{number}", title=f"Title {number}", content=f"{WORDS} {number}",
@@ -102,16 +104,16 @@ def _experience(world: World, numbers: range) -> None:
                     relationship=skill_pb.SKILL_RELATIONSHIP_PREREQUISITE,
                 )
             )
-        world.api.learn.StoreReflection(
-            reflection_pb.StoreReflectionRequest(
+        world.api.learn.CreateReflection(
+            reflection_pb.CreateReflectionRequest(
                 session_id="s-42",
                 project=PROJECT,
                 task_description=f"Read a CSV export {number}",
                 outcome=reflection_pb.OUTCOME_SUCCESS,
             )
         )
-        world.api.learn.LogKnowledge(
-            knowledge_pb.LogKnowledgeRequest(
+        world.api.learn.CreateKnowledge(
+            knowledge_pb.CreateKnowledgeRequest(
                 project=PROJECT, type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
                 context=f"npm install {number}", lesson=f"permission {number}",
             )
@@ -125,9 +127,9 @@ def _experience(world: World, numbers: range) -> None:
 
 def _causes(world: World, numbers: range) -> None:
     for number in numbers:
-        add_edge(world.api, f"filled-{number}", "tests_pass", 0.5, edge_id=f"filled-{number}")
-        add_edge(world.api, "skill:shared-fixtures", f"filled-{number}", 0.5)
-        add_edge(world.api, f"filled-{number}", f"filled-{number + 1}", 0.4)
+        create_edge(world.api, f"filled-{number}", "tests_pass", 0.5, edge_id=f"filled-{number}")
+        create_edge(world.api, "skill:shared-fixtures", f"filled-{number}", 0.5)
+        create_edge(world.api, f"filled-{number}", f"filled-{number + 1}", 0.4)
         world.api.causal.CreateExperiment(experiment(f"filled-{number}"))
         world.api.causal.RecordObservation(
             experiment_pb.RecordObservationRequest(
@@ -150,14 +152,14 @@ def _learning(world: World, numbers: range) -> None:
     world.api.learning.RecordExperience(told)
     done = learning_pb2.Experience(state=seen(), action=learning_pb2.Action(label=STRATEGIES[0]))
     for number in numbers:
-        world.api.learning.StartSession(learning(f"filled-{number}"))
+        world.api.learning.StartLearningSession(learning(f"filled-{number}"))
         told = learning_pb.RecordExperienceRequest(session_id="next-project", steps=[done])
         world.api.learning.RecordExperience(told)
 
 
 def _others(world: World, numbers: range) -> None:
     for number in numbers:
-        world.api.memory.StorePattern(pattern(f"filled-{number}"))
+        world.api.memory.CreatePattern(pattern(f"filled-{number}"))
         rule = alert_rule(f"filled-{number}")
         rule.threshold = 1e9
         world.api.alert.CreateAlertRule(rule)

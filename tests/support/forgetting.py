@@ -77,16 +77,16 @@ def plant(api: Api, user: str, word: str, session: str) -> None:
     end_session(api, session)
     lesson(api, f"Mind the {word}", source_session_id=session, lesson_id=f"lesson-{session}",
            tags=[f"{word}-tag"])  # fmt: skip
-    api.learn.StoreReflection(
-        reflection_pb.StoreReflectionRequest(
+    api.learn.CreateReflection(
+        reflection_pb.CreateReflectionRequest(
             session_id=session, task_description=f"Tune the {word}", attempt_number=1,
             what_worked=[f"turning the {word}"], what_did_not_work=[f"hitting the {word}"],
             outcome="OUTCOME_SUCCESS",
         )
     )  # fmt: skip
     api.context.Sleep(context_pb.SleepRequest(session_id=session, progress=[f"tuned the {word}"]))
-    api.memory.InsertMemory(
-        memory_pb.InsertMemoryRequest(
+    api.memory.CreateMemory(
+        memory_pb.CreateMemoryRequest(
             text=f"The {word} is kept in the attic", user_id=user, memory_id=f"memory-{session}",
             tags=[f"{word}-tag"], metadata=struct(place=f"{word} attic"),
         )

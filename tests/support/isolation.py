@@ -143,8 +143,8 @@ def alert_rule(name: str) -> alert_pb.CreateAlertRuleRequest:
     )  # fmt: skip
 
 
-def policy(name: str) -> learning_pb.LearningServiceStartSessionRequest:
-    return learning_pb.LearningServiceStartSessionRequest(session_id=name, algorithm="linucb")
+def policy(name: str) -> learning_pb.StartLearningSessionRequest:
+    return learning_pb.StartLearningSessionRequest(session_id=name, algorithm="linucb")
 
 
 def action(label: str) -> learning_pb2.Action:
@@ -155,33 +155,33 @@ def done(**fields: Any) -> learning_pb.FeedbackRequest:
     return learning_pb.FeedbackRequest(state=learning_pb2.State(json=struct(size=1)), **fields)
 
 
-def reflection(name: str) -> reflection_pb.StoreReflectionRequest:
+def reflection(name: str) -> reflection_pb.CreateReflectionRequest:
     """Return a reflection whose every id and name is this one."""
-    return reflection_pb.StoreReflectionRequest(
+    return reflection_pb.CreateReflectionRequest(
         reflection_id=name, session_id=name, project=name, agent_id=name, tags=[name],
         task_description=TOPIC, outcome=reflection_pb.OUTCOME_FAILURE,
         what_did_not_work=["retrying at once"], next_strategy=name,
     )  # fmt: skip
 
 
-def entry(name: str) -> knowledge_pb.LogKnowledgeRequest:
+def entry(name: str) -> knowledge_pb.CreateKnowledgeRequest:
     """Return an entry whose every id and name is this one."""
-    return knowledge_pb.LogKnowledgeRequest(
+    return knowledge_pb.CreateKnowledgeRequest(
         entry_id=name, project=name, agent_id=name, tags=[name], context=TOPIC, lesson=name,
         type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
     )  # fmt: skip
 
 
-def memory(name: str) -> memory_pb.InsertMemoryRequest:
+def memory(name: str) -> memory_pb.CreateMemoryRequest:
     """Return a memory whose every id and name is this one."""
-    return memory_pb.InsertMemoryRequest(
+    return memory_pb.CreateMemoryRequest(
         memory_id=name, user_id=name, agent_id=name, project=name, tags=[name], text=TOPIC,
         metadata=struct(name=name),
     )  # fmt: skip
 
 
-def pattern(name: str) -> pattern_pb.StorePatternRequest:
-    return pattern_pb.StorePatternRequest(
+def pattern(name: str) -> pattern_pb.CreatePatternRequest:
+    return pattern_pb.CreatePatternRequest(
         name=name, description=name, regex=pattern_pb.RegexPattern(expression="bank$")
     )
 

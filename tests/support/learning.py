@@ -65,11 +65,11 @@ class Session:
     ) -> None:
         self.api = api
         self.id = session_id
-        request = pb.LearningServiceStartSessionRequest(
+        request = pb.StartLearningSessionRequest(
             session_id=session_id, algorithm=algorithm, **fields
         )
         request.config.update(config or {})
-        started = api.learning.StartSession(request)
+        started = api.learning.StartLearningSession(request)
         self.resumed = started.resumed
 
     @classmethod
@@ -119,8 +119,8 @@ class Session:
 
     def metrics(self, **fields: Any) -> learning_pb2.LearningMetrics:
         """Return its metrics."""
-        asked = pb.GetMetricsRequest(session_id=self.id, **fields)
-        return self.api.learning.GetMetrics(asked).metrics
+        asked = pb.GetLearningMetricsRequest(session_id=self.id, **fields)
+        return self.api.learning.GetLearningMetrics(asked).metrics
 
     def download(self) -> tuple[learning_pb2.ExportedModel, bytes]:
         """Return what it exported, and its bytes."""
@@ -128,10 +128,10 @@ class Session:
         first, *parts = self.api.learning.DownloadModel(asked)
         return first.model, b"".join(part.data for part in parts)
 
-    def end(self, **fields: Any) -> pb.LearningServiceEndSessionResponse:
+    def end(self, **fields: Any) -> pb.EndLearningSessionResponse:
         """End it."""
-        request = pb.LearningServiceEndSessionRequest(session_id=self.id, **fields)
-        return self.api.learning.EndSession(request)
+        request = pb.EndLearningSessionRequest(session_id=self.id, **fields)
+        return self.api.learning.EndLearningSession(request)
 
     def values(self, of: Any) -> dict[str, float]:
         """Return what each action is thought to be worth."""

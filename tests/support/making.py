@@ -98,8 +98,8 @@ def lesson(api: Api, title: str, content: str = "", **fields: Any) -> learn_pb.L
 
 def episode(api: Api, task: str, *, success: bool = True, **fields: Any) -> episode_pb.Episode:
     """Store an episode and return it."""
-    request = episode_pb.StoreEpisodeRequest(task=task, success=success, **fields)
-    return api.skill.StoreEpisode(request).episode
+    request = episode_pb.CreateEpisodeRequest(task=task, success=success, **fields)
+    return api.skill.CreateEpisode(request).episode
 
 
 def skill(api: Api, name: str, **fields: Any) -> skill_pb.Skill:
@@ -107,12 +107,12 @@ def skill(api: Api, name: str, **fields: Any) -> skill_pb.Skill:
     return api.skill.CreateSkill(skill_pb.CreateSkillRequest(name=name, **fields)).skill
 
 
-def add_edge(
+def create_edge(
     api: Api, cause: str, effect: str, uplift: float, **fields: Any
 ) -> causal_pb2.CausalEdge:
     """Add a causal edge and return it."""
-    request = causal_pb2.AddEdgeRequest(cause=cause, effect=effect, uplift=uplift, **fields)
-    return api.causal.AddEdge(request).edge
+    request = causal_pb2.CreateEdgeRequest(cause=cause, effect=effect, uplift=uplift, **fields)
+    return api.causal.CreateEdge(request).edge
 
 
 def list_lessons(api: Api, **filter_: Any) -> list[learn_pb.Lesson]:

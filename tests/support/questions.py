@@ -48,7 +48,10 @@ def questions() -> Iterator[tuple[str, Message]]:
         reflection_pb2.SearchReflectionsRequest(task_description="book a seat"),
     )
     yield "mneme.v1.LearnService/SummarizeReflections", reflection_pb2.SummarizeReflectionsRequest()
-    yield "mneme.v1.LearnService/QueryKnowledge", knowledge_pb2.QueryKnowledgeRequest(query="deck")
+    yield (
+        "mneme.v1.LearnService/SearchKnowledge",
+        knowledge_pb2.SearchKnowledgeRequest(query="deck"),
+    )
     for analysis in (1, 2, 3, 4, 5):
         yield "mneme.v1.ReflectService/Reflect", reflect_pb.ReflectRequest(analysis=analysis)
     yield "mneme.v1.ContextService/GetContext", context_pb.GetContextRequest(topic="the ferry")
@@ -65,8 +68,8 @@ def questions() -> Iterator[tuple[str, Message]]:
         learn_pb.CreateLessonRequest(title="After", content="the damage"),
     )
     yield (
-        "mneme.v1.MemoryService/InsertMemory",
-        memory_pb.InsertMemoryRequest(text="Ann takes the late ferry", user_id="ann"),
+        "mneme.v1.MemoryService/CreateMemory",
+        memory_pb.CreateMemoryRequest(text="Ann takes the late ferry", user_id="ann"),
     )
     yield "mneme.v1.ContextService/Sleep", context_pb.SleepRequest(session_id="s1", progress=["x"])
 
@@ -94,20 +97,20 @@ def fill(api: Api) -> None:
     for n in range(5):
         lesson(api, f"Ferries {n}", "book a week ahead", lesson_id=f"rule-{n}", tags=["travel"])
     for n in range(3):
-        api.learn.StoreReflection(
-            reflection_pb2.StoreReflectionRequest(
+        api.learn.CreateReflection(
+            reflection_pb2.CreateReflectionRequest(
                 session_id=f"s{n + 1}", project="p", task_description="book a seat",
                 outcome=reflection_pb2.OUTCOME_FAILURE, what_worked=["asking early"],
                 what_did_not_work=["waiting"], next_strategy="ask earlier", tags=["sea"],
             )
         )  # fmt: skip
-        api.learn.LogKnowledge(
-            knowledge_pb2.LogKnowledgeRequest(
+        api.learn.CreateKnowledge(
+            knowledge_pb2.CreateKnowledgeRequest(
                 project="harbour", type=1, context="the deck was full", lesson="come early"
             )
         )
-        api.memory.InsertMemory(
-            memory_pb.InsertMemoryRequest(
+        api.memory.CreateMemory(
+            memory_pb.CreateMemoryRequest(
                 memory_id=f"sea-{n}", text=f"Bo takes ferry {n}", user_id="bo", tags=["sea"]
             )
         )

@@ -52,7 +52,7 @@ class Shown:
     def script(self, served: Any) -> None:
         """Have a scripted server show this."""
         served.on("GetCheckpoint", lambda *_call: self._checkpoint())
-        served.on("GetLogKeys", lambda *_call: self._listed())
+        served.on("ListLogKeys", lambda *_call: self._listed())
         served.on("GetConsistencyProof", lambda request, _call: self._consistency(request))
 
     def _text(self, tree: Tree) -> str:
@@ -77,8 +77,8 @@ class Shown:
     def _consistency(self, request: Any) -> pb.GetConsistencyProofResponse:
         return pb.GetConsistencyProofResponse(hashes=self._tree().consistency(request.old_size))
 
-    def _listed(self) -> pb.GetLogKeysResponse:
-        return pb.GetLogKeysResponse(
+    def _listed(self) -> pb.ListLogKeysResponse:
+        return pb.ListLogKeysResponse(
             keys=[
                 pb.LogKey(
                     number=number,

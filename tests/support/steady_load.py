@@ -266,11 +266,11 @@ def _teach(client: MnemeClient, ids: Sequence[str]) -> None:
 
 
 def _remember(client: MnemeClient, ids: Sequence[str]) -> None:
-    client.insert_memory(f"about {_word(ids[0])}", memory_id=ids[0])
+    client.create_memory(f"about {_word(ids[0])}", memory_id=ids[0])
 
 
 def _attempt(client: MnemeClient, ids: Sequence[str]) -> None:
-    client.store_episode(task=f"try {_word(ids[0])}", success=True, episode_id=ids[0])
+    client.create_episode(task=f"try {_word(ids[0])}", success=True, episode_id=ids[0])
 
 
 KINDS: dict[str, Callable[[MnemeClient, Sequence[str]], None]] = {

@@ -59,8 +59,8 @@ def _of_all_patterns(_: World, request: Any) -> None:
 
 def _of_an_ended_session(world: World, request: Any) -> None:
     request.session_id = _made(world, request.session_id)
-    ended = learning_pb.LearningServiceEndSessionRequest(session_id=request.session_id)
-    world.api.learning.EndSession(ended)
+    ended = learning_pb.EndLearningSessionRequest(session_id=request.session_id)
+    world.api.learning.EndLearningSession(ended)
 
 
 def _to_a_new_session(world: World, request: Any) -> None:
@@ -74,7 +74,7 @@ OTHERWISE: dict[str, tuple[str, Callable[[World, Any], None]]] = {
     "ContextService.Sleep": ("a session that others write to is not put to sleep", _asleep),
     "LearningService.DownloadModel": ("one that has ended has it", _of_an_ended_session),
     "LearningService.Transfer": ("what was learned is replaced", _to_a_new_session),
-    "MemoryService.GetPatternStats": ("one pattern has one page", _of_all_patterns),
+    "MemoryService.ListPatternStats": ("one pattern has one page", _of_all_patterns),
 }
 """Why tests send something else than the example, and what they change in it."""
 

@@ -96,9 +96,9 @@ def _make(api: Api, name: str, requests: Sequence[Message], *, again: bool) -> N
         raise
 
 
-def pattern(name: str) -> pattern_pb.StorePatternRequest:
+def pattern(name: str) -> pattern_pb.CreatePatternRequest:
     """A pattern that the memories match."""
-    return pattern_pb.StorePatternRequest(
+    return pattern_pb.CreatePatternRequest(
         name=name, regex=pattern_pb.RegexPattern(expression=r"content \d")
     )
 
@@ -117,9 +117,9 @@ def alert_rule(rule_id: str) -> alert_pb.CreateAlertRuleRequest:
     )
 
 
-def learning(session_id: str) -> learning_pb.LearningServiceStartSessionRequest:
+def learning(session_id: str) -> learning_pb.StartLearningSessionRequest:
     """A learning session."""
-    return learning_pb.LearningServiceStartSessionRequest(session_id=session_id, algorithm="linucb")
+    return learning_pb.StartLearningSessionRequest(session_id=session_id, algorithm="linucb")
 
 
 def seen() -> learning_pb2.State:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mneme._core.fitting import fitting, fitting_all
-from mneme.v1.reflection_pb2 import StoreReflectionRequest
+from mneme.v1.reflection_pb2 import CreateReflectionRequest
 
 if TYPE_CHECKING:
     from mneme.types import Reflection, SearchReflectionsResponse
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PAST_LESSONS = 3
 _KEEP = "Continue with this approach"
 _CHANGE = "Try a different approach"
-_FIELDS: Mapping[str, Any] = StoreReflectionRequest.DESCRIPTOR.fields_by_name
+_FIELDS: Mapping[str, Any] = CreateReflectionRequest.DESCRIPTOR.fields_by_name
 # Words, not parts of them: "author", "latest" and "prefix" say nothing.
 _TAGS = {
     tag: re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE)

@@ -73,7 +73,7 @@ def start(
         client: the client; its key has the scope `learn`.
         session_id: the session.
         environment: what will be played.
-        algorithm: what learns; `client.describe_algorithms()` lists them.
+        algorithm: what learns; `client.list_algorithms()` lists them.
         config: the algorithm's keys; those left out have their defaults.
         seed: what everything at random is drawn from.
 

@@ -128,7 +128,7 @@ class LogReader:
 
 
 def request_of(entry: dict[str, Any]) -> dict[str, Any]:
-    """The fields of LogKnowledge for an entry of a log."""
+    """The fields of CreateKnowledge for an entry of a log."""
     return {
         "project": entry["repo"],
         "type": entry["event_type"],

@@ -38,7 +38,7 @@ const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 /** What does the same as an RPC whose requests are a stream, which HTTP does not carry. */
 const INSTEAD: Readonly<Partial<Record<Capitalize<keyof AllMethods>, string>>> = {
   StreamEvents: "recordEvents",
-  InsertMemories: "insertMemory",
+  CreateMemories: "createMemory",
   RecordTrajectories: "recordExperience",
   Act: "predict and feedback",
 };
@@ -75,7 +75,7 @@ export interface HttpMnemeOptions extends Place, Patience {
 
 /**
  * Makes a client that speaks HTTP, in browsers, too: it is that of `@mneme/client`, and has a
- * method for every RPC. Streams of requests (`streamEvents`, `recordAll`, `insertMemories`,
+ * method for every RPC. Streams of requests (`streamEvents`, `recordAll`, `createMemories`,
  * `recordTrajectories`, `act`) need gRPC: they fail with UNIMPLEMENTED before anything is sent.
  *
  * @throws ConfigurationError: the options cannot be used.

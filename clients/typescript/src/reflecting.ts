@@ -90,7 +90,7 @@ export function tagsOf(task: string): string[] {
 
 /** Past lessons before the work, a reflection after it: see `Mneme.attempt`. */
 export async function attempt<T>(
-  client: Pick<Mneme, "searchReflections" | "storeReflection">,
+  client: Pick<Mneme, "searchReflections" | "createReflection">,
   task: string,
   options: AttemptOptions,
   work: (attempt: Attempt) => T | Promise<T>,
@@ -112,7 +112,7 @@ export async function attempt<T>(
     if (enabled && autoReflect) {
       const about = { sessionId, project, agentId, taskDescription };
       const labels = { tags: fittingAll(limits.tags, tags) };
-      await client.storeReflection({ ...about, ...labels, ...current.conclusion(failed) });
+      await client.createReflection({ ...about, ...labels, ...current.conclusion(failed) });
     }
   };
   let result: T;

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 async function rewards(sessionId: string) {
-  const { metrics } = await client.getMetrics({ sessionId });
+  const { metrics } = await client.getLearningMetrics({ sessionId });
   return metrics?.history.map((point) => point.episodeReward);
 }
 

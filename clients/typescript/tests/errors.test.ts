@@ -192,7 +192,7 @@ test("a question or a text in which nothing is to be seen is refused", async () 
   for (const blank of [" ", "\u200b", "\u3164"]) {
     const asked = await failure(client.recall({ query: blank }));
     assert.equal(asked.reason, "INVALID_PARAMETER");
-    const told = await failure(client.insertMemory({ text: blank }));
+    const told = await failure(client.createMemory({ text: blank }));
     assert.equal(told.reason, "INVALID_PARAMETER");
   }
 });

@@ -238,7 +238,7 @@ test("a lesson that has changed since it was read is not overwritten", async () 
 });
 
 test("reflections are stored, listed, searched and summarised", async () => {
-  await client.storeReflection({
+  await client.createReflection({
     sessionId: "s1",
     project: "invoices",
     taskDescription: "Release the invoices service",
@@ -257,14 +257,14 @@ test("reflections are stored, listed, searched and summarised", async () => {
 });
 
 test("knowledge is logged and queried", async () => {
-  await client.logKnowledge({
+  await client.createKnowledge({
     project: "invoices",
     type: "error",
     context: "make release",
     lesson: "the tag must not exist before the release",
     timestamp: new Date("2026-03-01T10:00:00Z"),
   });
-  const { markdown, entries } = await client.queryKnowledge({ query: "release tag" });
+  const { markdown, entries } = await client.searchKnowledge({ query: "release tag" });
   assert.equal(entries.length, 1);
   assert.match(markdown, /the tag must not exist/);
 });
@@ -300,7 +300,7 @@ test("a session's end is handed over to the next one", async () => {
 test("memories are kept once, replaced, found and deleted", async () => {
   const text = "The buyer prefers invoices by post.";
   const { memory } = await client.remember({ text, userId: "ann", metadata: { page: 3 } });
-  const again = await client.insertMemory({ text, userId: "ann" });
+  const again = await client.createMemory({ text, userId: "ann" });
   assert.ok(again.alreadyKnown);
   const newer = { text: "The buyer wants invoices by email.", userId: "ann" };
   const { similar } = await client.remember(newer);
@@ -315,9 +315,9 @@ test("memories are kept once, replaced, found and deleted", async () => {
   assert.equal(results[0]?.older?.sourceId, memory?.id);
   const rows = [{ text: "one row" }, { text: "another row", tags: ["row"] }];
   const acknowledged = await uploaded(
-    "insertMemories",
-    () => client.insertMemories(rows),
-    () => Promise.all(rows.map((row) => client.insertMemory(row))),
+    "createMemories",
+    () => client.createMemories(rows),
+    () => Promise.all(rows.map((row) => client.createMemory(row))),
   );
   assert.equal(acknowledged?.at(-1)?.insertedCount ?? 2n, 2n);
   const kept = await client.getMemory({ memoryId: memory?.id ?? "" });
@@ -335,34 +335,34 @@ test("memories are kept once, replaced, found and deleted", async () => {
 });
 
 test("patterns are found in memories, and what there is is told", async () => {
-  const { memory } = await client.insertMemory({ text: "Ticket T-481 is open" });
+  const { memory } = await client.createMemory({ text: "Ticket T-481 is open" });
   const memoryId = memory?.id ?? "";
   const regex = { expression: "T-(\\d+)" };
-  const { pattern } = await client.storePattern({ name: "tickets", regex });
+  const { pattern } = await client.createPattern({ name: "tickets", regex });
   assert.equal((await client.getPattern({ name: "tickets" })).pattern?.id, pattern?.id);
-  const found = await client.searchPattern({ name: "tickets" });
+  const found = await client.matchPattern({ name: "tickets" });
   assert.equal(found.results[0]?.matches[0]?.text, "T-481");
   const verdicts = [{ memoryId, right: true }];
-  await client.reportPatternMatches({ name: "tickets", verdicts });
-  const told = await client.getPatternStats({ name: "tickets" });
+  await client.recordPatternMatches({ name: "tickets", verdicts });
+  const told = await client.listPatternStats({ name: "tickets" });
   assert.equal(told.stats[0]?.successRate, 1);
   assert.equal((await client.listPatterns()).totalSize, 1n);
   assert.equal((await all(client.iterPatterns())).length, 1);
-  assert.equal((await all(client.iterGetPatternStats())).length, 1);
+  assert.equal((await all(client.iterPatternStats())).length, 1);
   assert.equal((await client.deletePattern({ name: "tickets" })).pattern?.name, "tickets");
   const stats = await client.getMemoryStats({ includeQuality: true });
   assert.ok((stats.counts?.memories ?? 0n) > 0n);
-  assert.equal((await client.initMemory()).database?.path, stats.database?.path);
+  assert.equal((await client.openMemory()).database?.path, stats.database?.path);
   assert.equal((await client.clearCache({ caches: ["patterns"] })).cleared.length, 1);
 });
 
 test("attempts are kept and found, and skills made of them", async () => {
   const task = "Cancel a reservation bought with a certificate";
   const critique = "Certificates are not refundable.";
-  const { episode } = await client.storeEpisode({ task, success: false, critique });
+  const { episode } = await client.createEpisode({ task, success: false, critique });
   const episodeId = episode?.id ?? "";
   assert.equal((await client.getEpisode({ episodeId })).episode?.reward, 0);
-  const found = await client.retrieveEpisodes({ task: "refund a certificate" });
+  const found = await client.searchEpisodes({ task: "refund a certificate" });
   assert.equal(found.results[0]?.episode?.id, episodeId);
   assert.match(found.critiques?.text ?? "", /not refundable/);
   await client.importEpisodes({ episodes: [{ id: "worked", task, reward: 1 }] });
@@ -429,13 +429,13 @@ test("rules that watch what is recorded are kept", async () => {
 
 test("what brings about what is kept, followed, tried out and looked for", async () => {
   const stated = { cause: "tag:shared-fixtures", effect: "tests_pass" };
-  const { edge } = await client.addEdge({ ...stated, uplift: 0.25 });
+  const { edge } = await client.createEdge({ ...stated, uplift: 0.25 });
   const edgeId = edge?.id ?? "";
   assert.equal((await client.getEdge({ edgeId })).edge?.uplift, 0.25);
   assert.equal((await client.updateEdge({ edge: { id: edgeId, uplift: 0.5 } })).edge?.uplift, 0.5);
   assert.equal((await client.listEdges()).edges.length, 1);
   assert.equal((await all(client.iterEdges())).length, 1);
-  const { chains } = await client.queryEffects({ cause: stated.cause });
+  const { chains } = await client.traceEffects({ cause: stated.cause });
   assert.equal(chains[0]?.uplift, 0.5);
   await client.deleteEdge({ edgeId });
 
@@ -455,7 +455,7 @@ test("what brings about what is kept, followed, tried out and looked for", async
   assert.ok(await client.discover({ dryRun: true }));
   await admin.startDiscover({ question: { dryRun: true }, operationId: "discover" });
   await admin.resultOf("discover", api.DiscoverResponseSchema);
-  await admin.setDiscoverySchedule({ enabled: true, time: "02:30", question: { fdr: 0.1 } });
+  await admin.updateDiscoverySchedule({ enabled: true, time: "02:30", question: { fdr: 0.1 } });
   const { schedule } = await admin.getDiscoverySchedule();
   assert.deepEqual([schedule?.time, schedule?.question?.fdr], ["02:30", 0.1]);
 });
@@ -471,9 +471,9 @@ test("what was recalled is certified, and the log that proves it can be audited"
   const { memory } = await client.remember({ text: "Every leaf has its place." });
   const sourceId = memory?.id ?? "";
   assert.ok(await client.getInclusionProof({ sourceType: "memory", sourceId }));
-  const { keys } = await client.getLogKeys();
+  const { keys } = await client.listLogKeys();
   await admin.rotateLogKey();
-  assert.ok((await admin.getLogKeys()).keys.length >= keys.length);
+  assert.ok((await admin.listLogKeys()).keys.length >= keys.length);
 });
 
 test("a session learns which action works, explains it, and hands it on", async () => {
@@ -482,7 +482,7 @@ test("a session learns which action works, explains it, and hands it on", async 
   );
   const state = (value: { [key: string]: string }) => ({ value: { case: "json" as const, value } });
   const label = (value: string) => ({ value: { case: "label" as const, value } });
-  const { algorithms } = await learner.describeAlgorithms();
+  const { algorithms } = await learner.listAlgorithms();
   assert.ok(algorithms.some((one) => one.name === "q_learning" && one.keys.length));
   const sessionId = "ways";
   await learner.startLearningSession({ sessionId, algorithm: "q_learning" });
@@ -515,7 +515,7 @@ test("a session learns which action works, explains it, and hands it on", async 
     () => learner.predict({ sessionId, state: state({ task: "auth" }) }),
   );
   assert.equal(acted?.[0]?.predictions.length ?? 1, 1);
-  assert.equal((await learner.getMetrics({ sessionId })).metrics?.transitions, 5n);
+  assert.equal((await learner.getLearningMetrics({ sessionId })).metrics?.transitions, 5n);
   assert.ok(await learner.explain({ sessionId, state: state({ task: "auth" }) }));
   const shaped = await learner.shapeReward({ sessionId, extrinsicReward: 1, state: state({}) });
   assert.ok(Number.isFinite(shaped.shapedReward));

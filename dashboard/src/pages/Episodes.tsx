@@ -87,7 +87,7 @@ function Found() {
   const key = [...NAMES.slice(0, 6).map(filter), timeKey()];
   const found = useLoad(
     (signal) =>
-      skills.retrieveEpisodes(
+      skills.searchEpisodes(
         { task: filter("q"), filter: episodeFilter(), limit: FOUND },
         { signal },
       ),

@@ -61,7 +61,7 @@ function Found({ linked }: { linked: string | undefined }) {
     tokenBudget: TOKENS,
   };
   const found = useLoad(
-    (signal) => learn.queryKnowledge(asked, { signal }),
+    (signal) => learn.searchKnowledge(asked, { signal }),
     [JSON.stringify(asked)],
   );
   return (

@@ -41,7 +41,7 @@ export default function Learning({ rest: [id] }: PageProps) {
 }
 
 function AlgorithmFilter() {
-  const known = useLoad((signal) => learning.describeAlgorithms({}, { signal }), []);
+  const known = useLoad((signal) => learning.listAlgorithms({}, { signal }), []);
   const names = (known.data?.algorithms ?? []).flatMap((one) => one.name ?? []);
   // What the address asks for is a choice before the others are known, and when they never are.
   const shown = new Set([filter("algorithm"), ...names].filter(Boolean));

@@ -59,7 +59,7 @@ export default function Patterns({ rest: [linked] }: PageProps) {
 function List({ round }: { round: number }) {
   const pages = usePages<PatternStatsJson>(
     async (pageToken, signal) => {
-      const page = await memories.getPatternStats({ pageSize: 100, pageToken }, { signal });
+      const page = await memories.listPatternStats({ pageSize: 100, pageToken }, { signal });
       return { items: page.stats ?? [], next: page.nextPageToken };
     },
     [round],

@@ -40,7 +40,7 @@ type Outcome = { verified: Verified } | { problems: readonly Problem[] };
 /** Takes a certificate, dropped or chosen, and the keys that are trusted. */
 function Verifier() {
   const id = useId();
-  const known = useLoad((signal) => proof.getLogKeys({}, { signal }), []);
+  const known = useLoad((signal) => proof.listLogKeys({}, { signal }), []);
   const [trusted, setTrusted] = useState<string>();
   const [file, setFile] = useState<File>();
   const [outcome, setOutcome] = useState<Outcome>();
@@ -193,7 +193,7 @@ function Checkpoint() {
 }
 
 function Keys() {
-  const known = useLoad((signal) => proof.getLogKeys({}, { signal }), []);
+  const known = useLoad((signal) => proof.listLogKeys({}, { signal }), []);
   return (
     <Section title="Keys that signed it">
       <Show of={known}>

@@ -23,7 +23,7 @@ NAME = "A label, or memory:ID, episode:ID, skill:ID, tag:NAME, tool:NAME."
 
 
 @offers(
-    "add_edge",
+    "create_edge",
     cause=NAME,
     effect=NAME,
     uplift=Offer("How much more of the effect the cause brings, e.g. 0.25.", required=True),
@@ -33,11 +33,11 @@ NAME = "A label, or memory:ID, episode:ID, skill:ID, tag:NAME, tool:NAME."
     mechanism="Why the cause has this effect.",
     metadata=...,
 )
-class AddEdgeArguments(SnakeArguments):
+class CreateEdgeArguments(SnakeArguments):
     """What changes what."""
 
 
-class AddEdgeOutput(SnakeOutput):
+class CreateEdgeOutput(SnakeOutput):
     """The added edge."""
 
     edge_id: str
@@ -47,16 +47,16 @@ class AddEdgeOutput(SnakeOutput):
     confidence: float
 
 
-async def add_edge(call: Call, given: AddEdgeArguments) -> Reply:
+async def create_edge(call: Call, given: CreateEdgeArguments) -> Reply:
     """Answer `causal_add_edge`."""
-    answer = to_dict(await call.client.add_edge(**given.request()))
+    answer = to_dict(await call.client.create_edge(**given.request()))
     edge = answer["edge"]
-    made = AddEdgeOutput.model_validate({**edge, "edge_id": edge["id"]})
+    made = CreateEdgeOutput.model_validate({**edge, "edge_id": edge["id"]})
     return Reply(f"Added: {made.cause} → {made.effect} (edge {made.edge_id}).", made)
 
 
 @offers(
-    "query_effects",
+    "trace_effects",
     cause="Find what follows from this.",
     effect="Find what leads to this.",
     min_confidence="Leave out chains less sure than this.",
@@ -89,7 +89,7 @@ class QueryOutput(SnakeOutput):
 
 async def query(call: Call, given: QueryArguments) -> Reply:
     """Answer `causal_query`."""
-    answer = to_dict(await call.client.query_effects(**given.request()))
+    answer = to_dict(await call.client.trace_effects(**given.request()))
     chains = [
         ChainOutput.model_validate(
             {**one, "path": [one["cause"], *(edge["effect"] for edge in one["path"])]}
@@ -239,9 +239,9 @@ TOOLS: Sequence[ToolSpec] = (
             'Example: {"cause": "oauth2_strategy", "effect": "authentication_success", '
             '"uplift": 0.25, "confidence": 0.95}.'
         ),
-        arguments=AddEdgeArguments,
-        output=AddEdgeOutput,
-        handler=add_edge,
+        arguments=CreateEdgeArguments,
+        output=CreateEdgeOutput,
+        handler=create_edge,
     ),
     ToolSpec(
         name="causal_query",

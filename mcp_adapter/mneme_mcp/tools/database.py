@@ -16,7 +16,7 @@ _MB = 2**20
 
 
 @offers(
-    "init_memory",
+    "open_memory",
     model="The embedding model that you expect.",
     dimension="The dimension that you expect.",
     reset="Erase everything, after a backup. Needs scope admin.",
@@ -55,7 +55,7 @@ class InitOutput(SnakeOutput):
 
 async def init(call: Call, given: InitArguments) -> Reply:
     """Answer `agentdb_init`."""
-    answer = to_dict(await call.client.init_memory(**given.request()))
+    answer = to_dict(await call.client.open_memory(**given.request()))
     database, counts, embeddings = answer["database"], answer["counts"], answer["embeddings"]
     ready = InitOutput(
         db_path=database["path"],

@@ -50,7 +50,7 @@ class Entry(SnakeOutput):
 
 
 @offers(
-    "log_knowledge",
+    "create_knowledge",
     project='The project: the repository\'s name, "shop-api".',
     event_type=Offer(
         "error: took more than one attempt; success: a solution that works; "
@@ -84,7 +84,9 @@ class LogOutput(SnakeOutput):
 async def log(call: Call, given: LogArguments) -> Reply:
     """Answer `memory_log`."""
     answer = to_dict(
-        await call.client.log_knowledge(**given.request(), success_rate=rate_of(given.success_rate))
+        await call.client.create_knowledge(
+            **given.request(), success_rate=rate_of(given.success_rate)
+        )
     )
     logged = LogOutput.model_validate(answer)
     what = "Already logged" if logged.duplicate else "Logged"
@@ -92,7 +94,7 @@ async def log(call: Call, given: LogArguments) -> Reply:
 
 
 @offers(
-    "query_knowledge",
+    "search_knowledge",
     query='In plain words, e.g. "npm install fails with permission error".',
     project="Only this project.",
     event_type=Offer("Only this kind.", at="type"),
@@ -118,7 +120,7 @@ class QueryOutput(SnakeOutput):
 async def query(call: Call, given: QueryArguments) -> Reply:
     """Answer `memory_query`."""
     answer = to_dict(
-        await call.client.query_knowledge(
+        await call.client.search_knowledge(
             **given.request(), token_budget=given.token_budget - _QUOTED_TOKENS
         )
     )

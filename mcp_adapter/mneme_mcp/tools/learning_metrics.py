@@ -21,7 +21,7 @@ _MS = 1_000
 
 
 @offers(
-    "get_metrics",
+    "get_learning_metrics",
     session_id=SESSION,
     window_size="Episodes that moving averages cover.",
     evaluate="Also say what the learned policy would have earned, and how sure that "
@@ -55,7 +55,7 @@ class MetricsOutput(SnakeOutput):
 
 async def metrics(call: Call, given: MetricsArguments) -> Reply:
     """Answer `learning_metrics`."""
-    answer = await call.client.get_metrics(
+    answer = await call.client.get_learning_metrics(
         **given.request(),
         history_size=1,
         timeout=_EVALUATION_S if given.evaluate else None,

@@ -37,7 +37,7 @@ _DATA = {
 
 
 @offers(
-    "store_pattern",
+    "create_pattern",
     name="The pattern's name.",
     description=...,
     pattern_type=(Annotated[PatternType, Word], Field(description="What it matches by.")),
@@ -81,7 +81,7 @@ async def store(call: Call, given: StoreArguments) -> Reply:
         raise Refused(f"pattern_data {said}.", "INVALID_PARAMETER", fields=[("pattern_data", said)])
     definition = {names[name]: value for name, value in given.pattern_data.items()}
     pattern = {**given.request(), given.pattern_type: definition}
-    answer = to_dict(await call.client.store_pattern(**pattern))
+    answer = to_dict(await call.client.create_pattern(**pattern))
     kind, data = _definition(answer["pattern"])
     stored = StoreOutput(
         pattern_id=answer["pattern"]["id"],
@@ -100,7 +100,7 @@ def _definition(pattern: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 @offers(
-    "search_pattern",
+    "match_pattern",
     pattern_name=Offer(at="name"),
     limit=...,
     extract_matches=Offer(
@@ -141,7 +141,7 @@ class SearchOutput(SnakeOutput):
 
 async def search(call: Call, given: SearchArguments) -> Reply:
     """Answer `agentdb_pattern_search`."""
-    answer = to_dict(await call.client.search_pattern(**given.request()))
+    answer = to_dict(await call.client.match_pattern(**given.request()))
     results = [
         Matched(
             vector_id=one["memory"]["id"],
@@ -171,7 +171,7 @@ async def search(call: Call, given: SearchArguments) -> Reply:
     )
 
 
-@offers("get_pattern_stats", pattern_name=Offer("Only this pattern; empty: all.", at="name"))
+@offers("list_pattern_stats", pattern_name=Offer("Only this pattern; empty: all.", at="name"))
 class StatsArguments(SnakeArguments):
     """Whose statistics."""
 
@@ -199,7 +199,7 @@ class StatsOutput(SnakeOutput):
 
 async def stats(call: Call, given: StatsArguments) -> Reply:
     """Answer `agentdb_pattern_stats`."""
-    answer = await call.client.get_pattern_stats(**given.request(), page_size=1000)
+    answer = await call.client.list_pattern_stats(**given.request(), page_size=1000)
     return _told([_stats(one) for one in to_dict(answer)["stats"]])
 
 
@@ -232,7 +232,7 @@ def _stats(one: Mapping[str, Any]) -> PatternStats:
 
 
 @offers(
-    "report_pattern_matches",
+    "record_pattern_matches",
     pattern_name=Offer(at="name"),
     right=(Labels, Field([], description="Ids of memories that it matched rightly.")),
     wrong=(Labels, Field([], description="Ids of memories that it matched wrongly.")),
@@ -258,7 +258,7 @@ async def feedback(call: Call, given: FeedbackArguments) -> Reply:
     verdicts += [{"memory_id": one, "right": False} for one in given.wrong]
     if not verdicts:
         return await stats(call, StatsArguments.model_validate(given.request()))
-    answer = await call.client.report_pattern_matches(
+    answer = await call.client.record_pattern_matches(
         **given.request(),
         verdicts=verdicts,  # type: ignore[arg-type]
     )

@@ -42,7 +42,7 @@ def found_reflection(found: Mapping[str, Any]) -> ReflectionOutput:
 
 
 @offers(
-    "store_reflection",
+    "create_reflection",
     session_id='The session of the attempt, e.g. "s-42".',
     task_description='What you attempted, e.g. "Parse CSV file".',
     outcome=...,
@@ -73,7 +73,7 @@ class StoreOutput(CamelOutput):
 
 async def store(call: Call, given: StoreArguments) -> Reply:
     """Answer `reflection_store`."""
-    answer = to_dict(await call.client.store_reflection(**given.request()))
+    answer = to_dict(await call.client.create_reflection(**given.request()))
     stored = StoreOutput.model_validate(answer)
     one = stored.reflection
     text = f"Stored reflection {one.id}: attempt {one.attempt_number}, {one.outcome}."

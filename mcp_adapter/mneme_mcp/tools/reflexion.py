@@ -43,7 +43,7 @@ class EpisodeOutput(SnakeOutput):
 
 
 @offers(
-    "store_episode",
+    "create_episode",
     session_id="The session of the attempt. If it was recorded, what you leave out here "
     "is taken from its record.",
     task='What was to be done, e.g. "Implement OAuth2".',
@@ -82,7 +82,7 @@ class StoreOutput(SnakeOutput):
 
 async def store(call: Call, given: StoreArguments) -> Reply:
     """Answer `reflexion_store`."""
-    answer = to_dict(await call.client.store_episode(**given.request()))
+    answer = to_dict(await call.client.create_episode(**given.request()))
     one = EpisodeOutput.model_validate(answer["episode"])
     text = f"Stored attempt {one.episode_id}: {_outcome(one)}."
     if one.filled_fields:
@@ -92,7 +92,7 @@ async def store(call: Call, given: StoreArguments) -> Reply:
 
 
 @offers(
-    "retrieve_episodes",
+    "search_episodes",
     query=...,
     limit="Maximum attempts.",
     only_failures=...,
@@ -125,7 +125,7 @@ class RetrieveOutput(SnakeOutput):
 
 async def retrieve(call: Call, given: RetrieveArguments) -> Reply:
     """Answer `reflexion_retrieve`."""
-    answer = to_dict(await call.client.retrieve_episodes(**given.request()))
+    answer = to_dict(await call.client.search_episodes(**given.request()))
     found = [
         EpisodeOutput.model_validate(
             {**one["episode"], "score": one["score"], "similarity": one.get("similarity")}

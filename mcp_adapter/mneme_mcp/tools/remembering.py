@@ -25,7 +25,7 @@ _MS = 1_000
 
 
 @offers(
-    "insert_memory",
+    "create_memory",
     text="What to remember, in a sentence.",
     tags='Labels, e.g. ["auth", "security"].',
     metadata='Free JSON, e.g. {"priority": "high"}.',
@@ -56,7 +56,7 @@ class InsertOutput(SnakeOutput):
 async def insert(call: Call, given: InsertArguments) -> Reply:
     """Answer `agentdb_insert`."""
     began = time.perf_counter()
-    answer = to_dict(await call.client.insert_memory(**given.request()))
+    answer = to_dict(await call.client.create_memory(**given.request()))
     memory, figures = answer["memory"], answer["figures"]
     stored = InsertOutput(
         vector_id=memory["id"],
@@ -138,7 +138,7 @@ async def insert_batch(call: Call, given: BatchArguments) -> Reply:
     for start in range(0, len(given.items), given.batch_size):
         part = _Part(given.items, range(start, start + given.batch_size))
         try:
-            async for message in call.client.insert_memories(part):
+            async for message in call.client.create_memories(part):
                 answer = to_dict(message)
                 ids += [receipt["memory_id"] for receipt in answer["receipts"]]
         except (MnemeError, ValueError) as error:

@@ -191,7 +191,7 @@ class ServerSettings(BaseModel):
     max_uploads: int = Field(
         8,
         ge=1,
-        description="uploads (StreamEvents, InsertMemories) at once; one tenant gets at most half",
+        description="uploads (StreamEvents, CreateMemories) at once; one tenant gets at most half",
     )
     max_message_bytes: int = Field(
         16 * 1024 * 1024, ge=64 * 1024, le=2**31 - 1, description="largest message, in and out"

@@ -135,7 +135,7 @@ def test_two_tenants_do_not_advise_each_other(api: Api, new_tenant: object) -> N
 
 
 def test_a_long_critique_is_cut(api: Api) -> None:
-    told = episode_pb2.StoreEpisodeRequest(task=ATTEMPT, success=True, critique="batch " * 500)
-    api.skill.StoreEpisode(told)
+    told = episode_pb2.CreateEpisodeRequest(task=ATTEMPT, success=True, critique="batch " * 500)
+    api.skill.CreateEpisode(told)
     (one,) = get_context(api, TOPIC).episodes
     assert len(one.critique) <= 600

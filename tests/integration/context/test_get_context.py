@@ -109,8 +109,8 @@ def test_key_events_are_not_the_full_timeline(api: Api) -> None:
 def test_relevant_lessons_and_reflections_are_included_alongside_sessions(world: Api) -> None:
     kept = lesson(world, "Database migrations", "take a backup before you migrate a database")
     lesson(world, "Soup", "carrots need ginger")
-    world.learn.StoreReflection(
-        reflection_pb2.StoreReflectionRequest(
+    world.learn.CreateReflection(
+        reflection_pb2.CreateReflectionRequest(
             session_id="x", task_description="migrate the database", outcome="OUTCOME_FAILURE",
             next_strategy="migrate in the night",
         )

@@ -19,7 +19,7 @@ WRITTEN = {
 KEPT = '{"id":9007199254740992,"big":1e300,"text":"123456789012345678901234567890"}'
 
 
-@pytest.mark.parametrize("path", ["/api/memories", "/mneme.v1.MemoryService/InsertMemory"])
+@pytest.mark.parametrize("path", ["/api/memories", "/mneme.v1.MemoryService/CreateMemory"])
 @pytest.mark.parametrize("what", WRITTEN)
 def test_a_number_that_would_be_rounded_is_refused_with_its_field(
     http: Http, path: str, what: str
@@ -31,7 +31,7 @@ def test_a_number_that_would_be_rounded_is_refused_with_its_field(
     assert "send it as text" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/api/memories", "/mneme.v1.MemoryService/InsertMemory"])
+@pytest.mark.parametrize("path", ["/api/memories", "/mneme.v1.MemoryService/CreateMemory"])
 def test_what_a_double_holds_is_taken(http: Http, path: str) -> None:
     answer = post(http, path, f'{{"text":"one","metadata":{KEPT}}}')
     assert answer.status_code == 200, answer.text
@@ -59,7 +59,7 @@ NUMBERS_OF_NO_VALUE = (
 """None is a value of an enum: protobuf takes most of them for 1, by their lowest 32 bits."""
 
 
-@pytest.mark.parametrize("path", ["/api/memories", "/mneme.v1.MemoryService/InsertMemory"])
+@pytest.mark.parametrize("path", ["/api/memories", "/mneme.v1.MemoryService/CreateMemory"])
 @pytest.mark.parametrize("number", NUMBERS_OF_NO_VALUE)
 def test_a_number_that_no_enum_has_is_refused_with_its_field(
     http: Http, path: str, number: str
@@ -85,7 +85,7 @@ def test_such_a_number_is_refused_wherever_an_enum_is(http: Http) -> None:
 @pytest.mark.parametrize("given", ["3", "3.0", '"3"', '"IMPORTANCE_HIGH"'])
 def test_an_enums_own_number_is_taken(http: Http, given: str) -> None:
     body = f'{{"text":"one","importance":{given}}}'
-    answer = post(http, "/mneme.v1.MemoryService/InsertMemory", body)
+    answer = post(http, "/mneme.v1.MemoryService/CreateMemory", body)
     assert answer.status_code == 200, answer.text
     assert answer.json()["memory"]["importance"] == "IMPORTANCE_HIGH"
 

@@ -10,7 +10,7 @@ from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from support.api import Api
 from support.contexts import sleep
-from support.making import TOOL_CALL, add_edge, at, episode, event, lesson, record, skill
+from support.making import TOOL_CALL, at, create_edge, episode, event, lesson, record, skill
 from support.rest import RestApi
 from support.server import LocalServer
 
@@ -106,17 +106,17 @@ def theirs(server: LocalServer) -> Api:
         category=OTHER, project=OTHER, tags=[OTHER],
     )  # fmt: skip
     sleep(theirs, OTHER, "The payment was refused by the bank", files=[OTHER])
-    theirs.learn.StoreReflection(reflection(OTHER))
-    theirs.learn.LogKnowledge(entry(OTHER))
+    theirs.learn.CreateReflection(reflection(OTHER))
+    theirs.learn.CreateKnowledge(entry(OTHER))
     episode(theirs, TOPIC, **_named(OTHER))
-    theirs.memory.InsertMemory(memory(OTHER))
-    theirs.memory.StorePattern(pattern(OTHER))
+    theirs.memory.CreateMemory(memory(OTHER))
+    theirs.memory.CreatePattern(pattern(OTHER))
     learner = server.keys.key(theirs.tenant_id, *ALL_SCOPES)
-    learner.learning.StartSession(policy(OTHER))
+    learner.learning.StartLearningSession(policy(OTHER))
     learner.learning.Feedback(done(session_id=OTHER, action=action(OTHER), reward=1))
     skill(theirs, OTHER, skill_id=OTHER, description=TOPIC, project=OTHER, tags=[OTHER])
     theirs.skill.LinkSkills(link(OTHER, skill(theirs, "child", skill_id="child").id))
-    add_edge(theirs, OTHER, "success", 0.5, edge_id=OTHER)
+    create_edge(theirs, OTHER, "success", 0.5, edge_id=OTHER)
     theirs.causal.CreateExperiment(experiment(OTHER))
     theirs.alert.CreateAlertRule(alert_rule(OTHER))
     return theirs

@@ -18,7 +18,7 @@ from support.isolation import (
     experiment,
     not_found,
 )
-from support.making import add_edge, episode
+from support.making import create_edge, episode
 from support.operations import ended, response
 
 isolates = Checks()
@@ -28,14 +28,14 @@ def _causes_are_out_of_reach(world: World, rpc: str, request: Callable[[str], Me
     assert not_found(answered_as_absent(world.ours, f"mneme.v1.CausalService/{rpc}", request))
 
 
-@isolates("mneme.v1.CausalService/AddEdge")
+@isolates("mneme.v1.CausalService/CreateEdge")
 def _(world: World) -> None:
     # Id, cause and effect are free here, and what leads there to what closes no circle.
-    add_edge(world.ours, "success", OTHER, 0.5, edge_id=OTHER)
+    create_edge(world.ours, "success", OTHER, 0.5, edge_id=OTHER)
     _causes_are_out_of_reach(
         world,
-        "AddEdge",
-        lambda asked: causal_pb.AddEdgeRequest(
+        "CreateEdge",
+        lambda asked: causal_pb.CreateEdgeRequest(
             cause=f"skill:{asked}", effect="effect", edge_id="mine"
         ),
     )
@@ -43,7 +43,7 @@ def _(world: World) -> None:
 
 @isolates("mneme.v1.CausalService/ListEdges")
 def _(world: World) -> None:
-    mine = add_edge(world.ours, "mine", "success", 0.5)
+    mine = create_edge(world.ours, "mine", "success", 0.5)
     answer = world.ours.causal.ListEdges(causal_pb.ListEdgesRequest())
     assert ([edge.id for edge in answer.edges], answer.total_size) == ([mine.id], 1)
     found = answered_as_absent(
@@ -54,15 +54,15 @@ def _(world: World) -> None:
     assert found == [""]
 
 
-@isolates("mneme.v1.CausalService/QueryEffects")
+@isolates("mneme.v1.CausalService/TraceEffects")
 def _(world: World) -> None:
-    add_edge(world.ours, "mine", "success", 0.5)
-    answer = world.ours.causal.QueryEffects(causal_pb.QueryEffectsRequest(effect="success"))
+    create_edge(world.ours, "mine", "success", 0.5)
+    answer = world.ours.causal.TraceEffects(causal_pb.TraceEffectsRequest(effect="success"))
     assert [chain.cause for chain in answer.chains] == ["mine"]
     found = answered_as_absent(
         world.ours,
-        "mneme.v1.CausalService/QueryEffects",
-        lambda asked: causal_pb.QueryEffectsRequest(cause=asked),
+        "mneme.v1.CausalService/TraceEffects",
+        lambda asked: causal_pb.TraceEffectsRequest(cause=asked),
     )
     assert found == [""]
 
@@ -105,17 +105,17 @@ def _(world: World) -> None:
 
 @isolates("mneme.v1.CausalService/GetDiscoverySchedule")
 def _(world: World) -> None:
-    theirs = discovery_pb.SetDiscoveryScheduleRequest(enabled=True, time="01:15")
-    world.theirs.causal.SetDiscoverySchedule(theirs)
+    theirs = discovery_pb.UpdateDiscoveryScheduleRequest(enabled=True, time="01:15")
+    world.theirs.causal.UpdateDiscoverySchedule(theirs)
     request = discovery_pb.GetDiscoveryScheduleRequest()
     schedule = world.ours.causal.GetDiscoverySchedule(request).schedule
     assert (schedule.enabled, schedule.time) == (False, "03:00")
 
 
-@isolates("mneme.v1.CausalService/SetDiscoverySchedule")
+@isolates("mneme.v1.CausalService/UpdateDiscoverySchedule")
 def _(world: World) -> None:
-    ours = discovery_pb.SetDiscoveryScheduleRequest(enabled=True, time="04:45")
-    world.ours.causal.SetDiscoverySchedule(ours)
+    ours = discovery_pb.UpdateDiscoveryScheduleRequest(enabled=True, time="04:45")
+    world.ours.causal.UpdateDiscoverySchedule(ours)
     request = discovery_pb.GetDiscoveryScheduleRequest()
     assert world.theirs.causal.GetDiscoverySchedule(request).schedule.time != "04:45"
 

@@ -23,7 +23,7 @@ from support.making import episode, skill
 isolates = Checks()
 
 
-@isolates("mneme.v1.SkillService/StoreEpisode")
+@isolates("mneme.v1.SkillService/CreateEpisode")
 def _(world: World) -> None:
     # The id is free here, and the other's session has no record to take anything from.
     with refused() as failure:
@@ -47,20 +47,18 @@ def _(world: World) -> None:
         assert found == [""]
 
 
-@isolates("mneme.v1.SkillService/RetrieveEpisodes")
+@isolates("mneme.v1.SkillService/SearchEpisodes")
 def _(world: World) -> None:
     episode(world.ours, TOPIC, episode_id="mine")
-    request = episode_pb.RetrieveEpisodesRequest(task=TOPIC)
-    answer = world.ours.skill.RetrieveEpisodes(request)
+    request = episode_pb.SearchEpisodesRequest(task=TOPIC)
+    answer = world.ours.skill.SearchEpisodes(request)
     assert [found.episode.id for found in answer.results] == ["mine"]
     assert (answer.searched_count, answer.critiques.with_critique) == (1, 0)
     for filter_ in episode_filters().values():
         found = answered_as_absent(
             world.ours,
-            "mneme.v1.SkillService/RetrieveEpisodes",
-            lambda asked, f=filter_: episode_pb.RetrieveEpisodesRequest(
-                task=TOPIC, filter=f(asked)
-            ),
+            "mneme.v1.SkillService/SearchEpisodes",
+            lambda asked, f=filter_: episode_pb.SearchEpisodesRequest(task=TOPIC, filter=f(asked)),
         )
         assert found == ["critiques {\n}\n"]
 

@@ -16,12 +16,12 @@ from support.isolation import (
 isolates = Checks()
 
 LEARNING = "mneme.v1.LearningService/"
-isolates.needs_none(LEARNING + "DescribeAlgorithms", "it tells of no tenant's data")
+isolates.needs_none(LEARNING + "ListAlgorithms", "it tells of no tenant's data")
 
 
-@isolates(LEARNING + "StartSession")
+@isolates(LEARNING + "StartLearningSession")
 def _(world: World) -> None:
-    started = world.administrator.learning.StartSession(policy(OTHER))
+    started = world.administrator.learning.StartLearningSession(policy(OTHER))
     assert (started.resumed, started.session.transitions) == (False, 0)
     assert not started.session.known_actions
 
@@ -29,10 +29,10 @@ def _(world: World) -> None:
 @isolates(LEARNING + "DownloadModel")
 def _(world: World) -> None:
     theirs = world.server.keys.key(world.theirs.tenant_id, *ALL_SCOPES)
-    theirs.learning.EndSession(
-        learning_pb.LearningServiceEndSessionRequest(session_id=OTHER, skip_skill=True)
+    theirs.learning.EndLearningSession(
+        learning_pb.EndLearningSessionRequest(session_id=OTHER, skip_skill=True)
     )
-    theirs.learning.StartSession(policy(OTHER))
+    theirs.learning.StartLearningSession(policy(OTHER))
     request = learning_pb.DownloadModelRequest(session_id=OTHER)
     before = list(theirs.learning.DownloadModel(request))
     assert OTHER.encode() in b"".join(part.data for part in before)
@@ -44,8 +44,10 @@ def _(world: World) -> None:
         )
     )
     ours = world.administrator.learning  # With a session of that name it has a model of its own.
-    ours.StartSession(policy(OTHER))
-    ours.EndSession(learning_pb.LearningServiceEndSessionRequest(session_id=OTHER, skip_skill=True))
+    ours.StartLearningSession(policy(OTHER))
+    ours.EndLearningSession(
+        learning_pb.EndLearningSessionRequest(session_id=OTHER, skip_skill=True)
+    )
     own = list(ours.DownloadModel(request))
     assert own[0].model.sha256 not in ("", before[0].model.sha256)
     assert list(theirs.learning.DownloadModel(request)) == before
@@ -54,7 +56,7 @@ def _(world: World) -> None:
 @isolates(LEARNING + "ListLearningSessions")
 def _(world: World) -> None:
     request = learning_pb.ListLearningSessionsRequest()
-    world.administrator.learning.StartSession(policy("policy"))
+    world.administrator.learning.StartLearningSession(policy("policy"))
     found = world.administrator.learning.ListLearningSessions(request).sessions
     assert [session.id for session in found] == ["policy"]
 

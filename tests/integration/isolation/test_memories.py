@@ -35,36 +35,36 @@ def _memory_filters() -> dict[str, Callable[[str], memory_pb.MemoryFilter]]:
     return made | {"metadata": lambda asked: memory_pb.MemoryFilter(metadata=struct(name=asked))}
 
 
-@isolates(f"{_MEMORY}/InsertMemory")
+@isolates(f"{_MEMORY}/CreateMemory")
 def _(world: World) -> None:
     found = answered_as_absent(
         world.ours,
-        f"{_MEMORY}/InsertMemory",
-        lambda asked: memory_pb.InsertMemoryRequest(text="new words", supersedes=[asked]),
+        f"{_MEMORY}/CreateMemory",
+        lambda asked: memory_pb.CreateMemoryRequest(text="new words", supersedes=[asked]),
     )
     assert not_found(found)
     # The other tenant has the same text of the same user, under this id; here all is free.
     request = memory(OTHER)
     request.text = "mine"
-    assert not world.ours.memory.InsertMemory(request).already_known
+    assert not world.ours.memory.CreateMemory(request).already_known
     request = memory("mine")
     request.user_id = OTHER
-    answer = world.ours.memory.InsertMemory(request)
+    answer = world.ours.memory.CreateMemory(request)
     assert (answer.already_known, list(answer.similar)) == (False, [])
 
 
-@isolates(f"{_MEMORY}/InsertMemories")
+@isolates(f"{_MEMORY}/CreateMemories")
 def _(world: World) -> None:
     new = memory_pb.NewMemory(id=OTHER, text=TOPIC, user_id=OTHER)
-    (answer,) = world.ours.memory.InsertMemories(
-        iter([memory_pb.InsertMemoriesRequest(memory=new)])
+    (answer,) = world.ours.memory.CreateMemories(
+        iter([memory_pb.CreateMemoriesRequest(memory=new)])
     )
     assert (answer.inserted_count, answer.known_count) == (1, 0)
 
 
 @isolates(f"{_MEMORY}/ListMemories")
 def _(world: World) -> None:
-    world.ours.memory.InsertMemory(memory("mine"))
+    world.ours.memory.CreateMemory(memory("mine"))
     mine = world.ours.memory.ListMemories(memory_pb.ListMemoriesRequest())
     assert ([one.id for one in mine.memories], mine.total_size) == (["mine"], 1)
     for field, filter_ in _memory_filters().items():
@@ -78,7 +78,7 @@ def _(world: World) -> None:
 
 @isolates(f"{_MEMORY}/SearchMemories")
 def _(world: World) -> None:
-    world.ours.memory.InsertMemory(memory("mine"))
+    world.ours.memory.CreateMemory(memory("mine"))
     request = memory_pb.SearchMemoriesRequest(query=TOPIC)
     answer = world.ours.memory.SearchMemories(request)
     assert [found.memory.id for found in answer.results] == ["mine"]
@@ -91,7 +91,7 @@ def _(world: World) -> None:
 
 @isolates(f"{_MEMORY}/DeleteMemories")
 def _(world: World) -> None:
-    world.ours.memory.InsertMemory(memory("mine"))
+    world.ours.memory.CreateMemory(memory("mine"))
     for filter_ in _memory_filters().values():
         request = memory_pb.DeleteMemoriesRequest(filter=filter_(OTHER), memory_ids=[OTHER])
         assert world.ours.memory.DeleteMemories(request).deleted_count == 0
@@ -99,81 +99,81 @@ def _(world: World) -> None:
     assert list(world.ours.memory.DeleteMemories(request).memory_ids) == ["mine"]
 
 
-@isolates(f"{_MEMORY}/StorePattern")
+@isolates(f"{_MEMORY}/CreatePattern")
 def _(world: World) -> None:
     # The other tenant has another pattern of this name; here it is free.
     request = pattern(OTHER)
     request.description = "mine"
-    assert world.ours.memory.StorePattern(request).pattern.description == "mine"
+    assert world.ours.memory.CreatePattern(request).pattern.description == "mine"
     theirs = world.theirs.memory.GetPattern(pattern_pb.GetPatternRequest(name=OTHER))
     assert theirs.pattern.description == OTHER
 
 
 @isolates(f"{_MEMORY}/GetPattern")
 @isolates(f"{_MEMORY}/DeletePattern")
-@isolates(f"{_MEMORY}/SearchPattern")
+@isolates(f"{_MEMORY}/MatchPattern")
 def _(world: World) -> None:
     for rpc, kind in (
         ("GetPattern", pattern_pb.GetPatternRequest),
         ("DeletePattern", pattern_pb.DeletePatternRequest),
-        ("SearchPattern", memory_pb.SearchPatternRequest),
+        ("MatchPattern", memory_pb.MatchPatternRequest),
     ):
         found = answered_as_absent(
             world.ours, f"{_MEMORY}/{rpc}", lambda asked, kind=kind: kind(name=asked)
         )
         assert not_found(found), rpc
-    world.ours.memory.StorePattern(pattern("mine"))
-    world.ours.memory.InsertMemory(memory("mine"))
-    answer = world.ours.memory.SearchPattern(memory_pb.SearchPatternRequest(name="mine"))
+    world.ours.memory.CreatePattern(pattern("mine"))
+    world.ours.memory.CreateMemory(memory("mine"))
+    answer = world.ours.memory.MatchPattern(memory_pb.MatchPatternRequest(name="mine"))
     assert [found.memory.id for found in answer.results] == ["mine"]
     assert (answer.total_matches, answer.searched_count) == (1, 1)
 
 
 @isolates(f"{_MEMORY}/ListPatterns")
-@isolates(f"{_MEMORY}/GetPatternStats")
+@isolates(f"{_MEMORY}/ListPatternStats")
 def _(world: World) -> None:
-    world.ours.memory.StorePattern(pattern("mine"))
+    world.ours.memory.CreatePattern(pattern("mine"))
     listed = world.ours.memory.ListPatterns(pattern_pb.ListPatternsRequest())
     assert ([one.name for one in listed.patterns], listed.total_size) == (["mine"], 1)
-    told = world.ours.memory.GetPatternStats(pattern_pb.GetPatternStatsRequest())
+    told = world.ours.memory.ListPatternStats(pattern_pb.ListPatternStatsRequest())
     assert [one.pattern.name for one in told.stats] == ["mine"]
     found = answered_as_absent(
         world.ours,
-        f"{_MEMORY}/GetPatternStats",
-        lambda asked: pattern_pb.GetPatternStatsRequest(name=asked),
+        f"{_MEMORY}/ListPatternStats",
+        lambda asked: pattern_pb.ListPatternStatsRequest(name=asked),
     )
     assert not_found(found)
 
 
-@isolates(f"{_MEMORY}/ReportPatternMatches")
+@isolates(f"{_MEMORY}/RecordPatternMatches")
 def _(world: World) -> None:
-    world.ours.memory.StorePattern(pattern("mine"))
+    world.ours.memory.CreatePattern(pattern("mine"))
     found = answered_as_absent(
         world.ours,
-        f"{_MEMORY}/ReportPatternMatches",
-        lambda asked: pattern_pb.ReportPatternMatchesRequest(
+        f"{_MEMORY}/RecordPatternMatches",
+        lambda asked: pattern_pb.RecordPatternMatchesRequest(
             name="mine", verdicts=[pattern_pb.MatchVerdict(memory_id=asked)]
         ),
     )
     assert not_found(found)
     found = answered_as_absent(
         world.ours,
-        f"{_MEMORY}/ReportPatternMatches",
-        lambda asked: pattern_pb.ReportPatternMatchesRequest(
+        f"{_MEMORY}/RecordPatternMatches",
+        lambda asked: pattern_pb.RecordPatternMatchesRequest(
             name=asked, verdicts=[pattern_pb.MatchVerdict(memory_id=OTHER)]
         ),
     )
     assert not_found(found)
 
 
-@isolates(f"{_MEMORY}/GetStats")
-@isolates(f"{_MEMORY}/InitMemory")
+@isolates(f"{_MEMORY}/GetMemoryStats")
+@isolates(f"{_MEMORY}/OpenMemory")
 def _(world: World) -> None:
-    asked = stats_pb.MemoryServiceGetStatsRequest(include_distribution=True, include_quality=True)
-    ours, alone = (api.memory.GetStats(asked) for api in (world.ours, world.alone))
+    asked = stats_pb.GetMemoryStatsRequest(include_distribution=True, include_quality=True)
+    ours, alone = (api.memory.GetMemoryStats(asked) for api in (world.ours, world.alone))
     assert ours.counts == alone.counts
     assert (ours.distribution, ours.quality) == (alone.distribution, alone.quality)
-    begun = world.ours.memory.InitMemory(stats_pb.InitMemoryRequest())
+    begun = world.ours.memory.OpenMemory(stats_pb.OpenMemoryRequest())
     assert begun.counts == ours.counts
     assert OTHER not in str(ours)
 
@@ -182,15 +182,15 @@ def _(world: World) -> None:
 def _(world: World) -> None:
     everything = stats_pb.ClearCacheRequest(caches=[1, 2, 3])
     world.ours.memory.ClearCache(everything)
-    world.theirs.memory.InsertMemory(memory(OTHER))
-    world.theirs.memory.SearchPattern(memory_pb.SearchPatternRequest(name=OTHER))
+    world.theirs.memory.CreateMemory(memory(OTHER))
+    world.theirs.memory.MatchPattern(memory_pb.MatchPatternRequest(name=OTHER))
     cleared = world.ours.memory.ClearCache(everything).cleared
     assert [one.count for one in cleared] == [0, 0, 0]
     # A text that the other tenant has stored is no text that is at hand here.
     text = f"Nobody has said this, {uuid4()}, before."  # Over REST it is said anew.
-    said = memory_pb.InsertMemoryRequest(text=text, memory_id="said")
+    said = memory_pb.CreateMemoryRequest(text=text, memory_id="said")
     for api, hits in ((world.theirs, 0), (world.theirs, 1), (world.ours, 0)):
-        assert api.memory.InsertMemory(said).figures.cache_hits == hits
+        assert api.memory.CreateMemory(said).figures.cache_hits == hits
         api.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(memory_ids=["said"]))
 
 

@@ -106,18 +106,18 @@ def _(world: World) -> None:
     )
 
 
-@isolates("mneme.v1.ProofService/GetLogKeys")
+@isolates("mneme.v1.ProofService/ListLogKeys")
 def _(world: World) -> None:
-    asked = proof_pb.GetLogKeysRequest()
-    mine, other = (api.proof.GetLogKeys(asked).keys for api in (world.ours, world.theirs))
+    asked = proof_pb.ListLogKeysRequest()
+    mine, other = (api.proof.ListLogKeys(asked).keys for api in (world.ours, world.theirs))
     assert not {key.verifier_key for key in mine} & {key.verifier_key for key in other}
 
 
 @isolates("mneme.v1.ProofService/RotateLogKey")
 def _(world: World) -> None:
-    before = world.theirs.proof.GetLogKeys(proof_pb.GetLogKeysRequest())
+    before = world.theirs.proof.ListLogKeys(proof_pb.ListLogKeysRequest())
     world.administrator.proof.RotateLogKey(proof_pb.RotateLogKeyRequest())
-    assert world.theirs.proof.GetLogKeys(proof_pb.GetLogKeysRequest()) == before
+    assert world.theirs.proof.ListLogKeys(proof_pb.ListLogKeysRequest()) == before
 
 
 @isolates.each_rpc

@@ -20,13 +20,13 @@ from support.isolation import (
 isolates = Checks()
 
 
-@isolates("mneme.v1.LearnService/StoreReflection")
+@isolates("mneme.v1.LearnService/CreateReflection")
 def _(world: World) -> None:
     # The id is free here, and an attempt at the other's task in the other's session is the first.
     request = reflection(OTHER)
     request.ClearField("tags")
     request.applied_reflection_ids.append(ABSENT)
-    stored = world.ours.learn.StoreReflection(request).reflection
+    stored = world.ours.learn.CreateReflection(request).reflection
     assert (stored.attempt_number, list(stored.tags)) == (1, [])
 
 
@@ -55,7 +55,7 @@ def _(world: World) -> None:
 
 @isolates("mneme.v1.LearnService/SearchReflections")
 def _(world: World) -> None:
-    world.ours.learn.StoreReflection(reflection("mine"))
+    world.ours.learn.CreateReflection(reflection("mine"))
     request = reflection_pb.SearchReflectionsRequest(task_description=TOPIC)
     answer = world.ours.learn.SearchReflections(request)
     assert [found.reflection.id for found in answer.results] == ["mine"]
@@ -86,25 +86,25 @@ def _(world: World) -> None:
         assert "total_reflections" not in found[0]
 
 
-@isolates("mneme.v1.LearnService/LogKnowledge")
+@isolates("mneme.v1.LearnService/CreateKnowledge")
 def _(world: World) -> None:
     # The other tenant has logged another line under this id; here it is free.
     request = entry(OTHER)
     request.lesson = "mine"
-    assert not world.ours.learn.LogKnowledge(request).duplicate
+    assert not world.ours.learn.CreateKnowledge(request).duplicate
 
 
-@isolates("mneme.v1.LearnService/QueryKnowledge")
+@isolates("mneme.v1.LearnService/SearchKnowledge")
 def _(world: World) -> None:
-    world.ours.learn.LogKnowledge(entry("mine"))
-    answer = world.ours.learn.QueryKnowledge(knowledge_pb.QueryKnowledgeRequest(query=TOPIC))
+    world.ours.learn.CreateKnowledge(entry("mine"))
+    answer = world.ours.learn.SearchKnowledge(knowledge_pb.SearchKnowledgeRequest(query=TOPIC))
     assert [found.entry.id for found in answer.entries] == ["mine"]
     assert OTHER not in answer.markdown
     for field in ("project", "tags"):
         found = answered_as_absent(
             world.ours,
-            "mneme.v1.LearnService/QueryKnowledge",
-            lambda asked, field=field: knowledge_pb.QueryKnowledgeRequest(
+            "mneme.v1.LearnService/SearchKnowledge",
+            lambda asked, field=field: knowledge_pb.SearchKnowledgeRequest(
                 query=TOPIC, **{field: [asked] if field == "tags" else asked}
             ),
         )

@@ -115,7 +115,7 @@ def test_without_torch_tables_and_bandits_learn_and_the_others_name_what_is_miss
         session = Session(api, name, name, action_space=labels)
         session.reward(session.predict(STATES[0], explore=True).prediction_id, 1.0)
         assert session.predict(STATES[0]).trained
-    found = api.learning.DescribeAlgorithms(pb.DescribeAlgorithmsRequest()).algorithms
+    found = api.learning.ListAlgorithms(pb.ListAlgorithmsRequest()).algorithms
     lacking = [one for one in found if not one.available]
     assert len(lacking) == 8
     assert all(".whl[server,rl]" in one.missing for one in lacking)

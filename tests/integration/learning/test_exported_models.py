@@ -50,7 +50,7 @@ def nothing_exported(session: Session) -> None:
     with refused() as failure:
         session.download()
     assert (failure.code, failure.reason) == (grpc.StatusCode.NOT_FOUND, "NOT_FOUND")
-    assert "EndSession exports it" in failure.message
+    assert "EndLearningSession exports it" in failure.message
     assert list(failure.fields) == ["session_id"]
 
 
@@ -238,7 +238,7 @@ def test_a_model_becomes_a_file_that_numpy_loads(
 
 @pytest.mark.on_sqlite("it looks for the copy in the data folder")
 @pytest.mark.parametrize(
-    ("point", "is_kept"), [("row EndSession+", False), ("copy EndSession", True)]
+    ("point", "is_kept"), [("row EndLearningSession+", False), ("copy EndLearningSession", True)]
 )
 def test_a_kill_leaves_a_session_that_ended_with_its_model_or_goes_on_without(
     tmp_path: Path, point: str, is_kept: bool

@@ -117,11 +117,9 @@ def test_a_definition_that_cannot_work_is_refused(
 ) -> None:
     from google.protobuf.json_format import ParseDict
 
-    request = ParseDict(
-        {"algorithm": "q_learning", **fields}, pb.LearningServiceStartSessionRequest()
-    )
+    request = ParseDict({"algorithm": "q_learning", **fields}, pb.StartLearningSessionRequest())
     with refused() as failure:
-        api.learning.StartSession(request)
+        api.learning.StartLearningSession(request)
     assert (failure.code, failure.reason) == (grpc.StatusCode.INVALID_ARGUMENT, reason)
     assert list(failure.fields) == [field]
 
@@ -240,14 +238,14 @@ def test_the_actions_that_were_allowed_count_among_a_steps_bytes(api: Api) -> No
 
 
 def test_the_algorithms_describe_themselves(api: Api) -> None:
-    found = api.learning.DescribeAlgorithms(pb.DescribeAlgorithmsRequest()).algorithms
+    found = api.learning.ListAlgorithms(pb.ListAlgorithmsRequest()).algorithms
     named = {one.name: one for one in found}
     assert {"linucb", "thompson", "q_learning", "sarsa"} <= named.keys()
     keys = {key.name: key for key in named["q_learning"].keys}
     epsilon = keys["epsilon"]
     assert (epsilon.number, epsilon.low, epsilon.high, epsilon.whole) == (0.1, 0, 1, False)
     assert keys["bins"].whole
-    asked = pb.DescribeAlgorithmsRequest(algorithm="sarsa")
-    (only,) = api.learning.DescribeAlgorithms(asked).algorithms
+    asked = pb.ListAlgorithmsRequest(algorithm="sarsa")
+    (only,) = api.learning.ListAlgorithms(asked).algorithms
     assert only.on_policy
     assert only.available

@@ -48,8 +48,8 @@ def teach(session: Session, count: int, probability: float | None = 1 / 3) -> No
 
 
 def evaluated(session: Session) -> trust_pb.OffPolicyEvaluation:
-    request = pb.GetMetricsRequest(session_id=session.id, evaluate=True)
-    return session.api.learning.GetMetrics(request).evaluation
+    request = pb.GetLearningMetricsRequest(session_id=session.id, evaluate=True)
+    return session.api.learning.GetLearningMetrics(request).evaluation
 
 
 def explained(session: Session, of: Any, **fields: Any) -> trust_pb.Explanation:
@@ -96,7 +96,7 @@ def test_too_little_is_refused_in_words_and_nothing_is_evaluated_unless_asked_fo
     found = evaluated(session)
     assert found.summary.startswith("What the policy would have earned is not known. Only 15 of")
     assert not found.HasField("gain")
-    unasked = api.learning.GetMetrics(pb.GetMetricsRequest(session_id=session.id))
+    unasked = api.learning.GetLearningMetrics(pb.GetLearningMetricsRequest(session_id=session.id))
     assert not unasked.HasField("evaluation")
 
 

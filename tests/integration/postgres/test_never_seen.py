@@ -225,7 +225,7 @@ def test_what_is_written_by_it_meanwhile_is_in_the_index_that_is_built(
 
 
 def test_what_is_deleted_meanwhile_is_found_no_more(here: Api, there: Api) -> None:
-    here.memory.InsertMemory(memory_pb.InsertMemoryRequest(memory_id="m", text="a bittern booms"))
+    here.memory.CreateMemory(memory_pb.CreateMemoryRequest(memory_id="m", text="a bittern booms"))
     assert ids_of(recall(there, "bittern", mode=WORDS)) == ["m"]
     here.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(memory_ids=["m"]))
     answer = recall(there, "bittern", mode=WORDS)
@@ -291,12 +291,12 @@ def test_building_ends_though_questions_never_do(
 
 
 def test_what_was_superseded_stands_behind_what_replaced_it(here: Api, there: Api) -> None:
-    old = memory_pb.InsertMemoryRequest(memory_id="old", text="Ann wants invoices by fax")
-    here.memory.InsertMemory(old)
-    new = memory_pb.InsertMemoryRequest(
+    old = memory_pb.CreateMemoryRequest(memory_id="old", text="Ann wants invoices by fax")
+    here.memory.CreateMemory(old)
+    new = memory_pb.CreateMemoryRequest(
         memory_id="new", text="Mail them from now on", supersedes=["old"]
     )
-    here.memory.InsertMemory(new)
+    here.memory.CreateMemory(new)
     answer = recall(there, "fax", mode=WORDS)
     assert answer.partial
     assert ids_of(answer) == ["new", "old"]

@@ -116,8 +116,8 @@ def fill(api: Api) -> None:
     )
     api.learn.UpdateLesson(changed)
     api.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="l2"))
-    api.learn.StoreReflection(
-        reflection_pb.StoreReflectionRequest(
+    api.learn.CreateReflection(
+        reflection_pb.CreateReflectionRequest(
             session_id="s",
             project="pond",
             task_description="feed the herons",
@@ -127,8 +127,8 @@ def fill(api: Api) -> None:
             attempt_number=2,
         )
     )
-    api.learn.LogKnowledge(
-        knowledge_pb.LogKnowledgeRequest(
+    api.learn.CreateKnowledge(
+        knowledge_pb.CreateKnowledgeRequest(
             project="pond",
             type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
             context="the heron left",
@@ -137,8 +137,8 @@ def fill(api: Api) -> None:
     )
     for number in range(4):
         supersedes = [f"m{number - 1}"] if number else []
-        api.memory.InsertMemory(
-            memory_pb.InsertMemoryRequest(
+        api.memory.CreateMemory(
+            memory_pb.CreateMemoryRequest(
                 memory_id=f"m{number}",
                 text=f"the keeper of the herons is number {number}",
                 metadata=struct(number=number),

@@ -4,12 +4,12 @@ import re
 from typing import Any
 
 from mneme.messages import (
-    AddEdgeResponse,
     AnalyzeExperimentResponse,
     AssignTreatmentResponse,
     CausalChain,
     CausalEdge,
     ConcludeExperimentResponse,
+    CreateEdgeResponse,
     DeleteEdgeResponse,
     DiscoveredEffect,
     DiscoverResponse,
@@ -18,10 +18,10 @@ from mneme.messages import (
     ListEdgesResponse,
     ListExperimentsResponse,
     Operation,
-    QueryEffectsResponse,
     RecordObservationResponse,
-    SetDiscoveryScheduleResponse,
     StartDiscoverResponse,
+    TraceEffectsResponse,
+    UpdateDiscoveryScheduleResponse,
     WaitOperationResponse,
 )
 from mneme.plain import from_dict
@@ -50,13 +50,13 @@ RESULT = {
 
 
 def test_an_edge_is_added_listed_shown_and_deleted(served: ScriptedServer) -> None:
-    served.on("AddEdge", AddEdgeResponse(edge=edge()))
+    served.on("CreateEdge", CreateEdgeResponse(edge=edge()))
     result = mneme(
         "causal", "add", "review", "success", "--uplift", "0.25", "--evidence", "e-1",
         "--metadata", '{"by": "ann"}',
     )  # fmt: skip
     assert result.lines == ["added 01E: review → success"]
-    request = served.last("AddEdge")
+    request = served.last("CreateEdge")
     assert (request.cause, request.uplift, list(request.evidence_ids)) == ("review", 0.25, ["e-1"])
     assert request.edge_id  # So that a retry cannot add it twice.
     served.on("ListEdges", ListEdgesResponse(edges=[edge()]))
@@ -76,12 +76,12 @@ def test_chains_are_shown_with_what_they_take_for_granted(served: ScriptedServer
         cause="review", effect="joy", uplift=-0.1, confidence=0.8,
         path=[edge(), edge(cause="success", effect="joy")],
     )  # fmt: skip
-    answer = QueryEffectsResponse(chains=[chain], total_chains=1, assumption="Nothing else acts.")
-    served.on("QueryEffects", answer)
+    answer = TraceEffectsResponse(chains=[chain], total_chains=1, assumption="Nothing else acts.")
+    served.on("TraceEffects", answer)
     result = mneme("causal", "query", "--cause", "review")
     assert cells(result.lines[-1]) == ["-0.1", "0.80", "review → success → joy"]
     assert "Nothing else acts." in result.err
-    served.on("QueryEffects", QueryEffectsResponse())
+    served.on("TraceEffects", TraceEffectsResponse())
     assert "No chain" in mneme("causal", "query").err
 
 
@@ -128,23 +128,25 @@ def test_discovering_every_night_is_switched_on_shown_and_switched_off(
         "next_run_at": "2026-03-02T02:30:00Z",
         "question": {"filter": {"project": "shop", "tags": ["ci"]}, "adjust_for": ["difficulty"]},
     }  # fmt: skip
-    served.on("SetDiscoverySchedule", from_dict({"schedule": on}, SetDiscoveryScheduleResponse()))
+    served.on(
+        "UpdateDiscoverySchedule", from_dict({"schedule": on}, UpdateDiscoveryScheduleResponse())
+    )
     result = mneme(
         "causal", "nightly", "--at", "02:30", "--project", "shop", "--adjust-for", "difficulty"
     )
     out = "\n".join(result.lines)
     for words in ("at 02:30 UTC", "nightly-discovery-2026-03-01", "shop", "ci", "difficulty"):
         assert words in out
-    sent = served.last("SetDiscoverySchedule")
+    sent = served.last("UpdateDiscoverySchedule")
     assert (sent.enabled, sent.time, sent.question.filter.project) == (True, "02:30", "shop")
     assert list(sent.question.adjust_for) == ["difficulty"]
     assert not sent.question.HasField("fdr")
     off = {"schedule": {"time": "03:00", "question": {}}}
     served.on("GetDiscoverySchedule", from_dict(off, GetDiscoveryScheduleResponse()))
     assert cells(mneme("causal", "nightly").lines[-1])[-1] == "no"
-    served.on("SetDiscoverySchedule", from_dict(off, SetDiscoveryScheduleResponse()))
+    served.on("UpdateDiscoverySchedule", from_dict(off, UpdateDiscoveryScheduleResponse()))
     assert cells(mneme("causal", "nightly", "--off").lines[-1])[-1] == "no"
-    assert not served.last("SetDiscoverySchedule").enabled
+    assert not served.last("UpdateDiscoverySchedule").enabled
     assert mneme("causal", "nightly", "--off", "--at", "02:30").code == 2
     assert mneme("causal", "nightly", "--project", "shop").code == 2
     for time in ("2:30", "24:00", "noon"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mneme.messages import LogKnowledgeResponse
+from mneme.messages import CreateKnowledgeResponse
 from unit.cli.command import mneme
 from unit.client.scripted import ScriptedServer
 
@@ -13,7 +13,7 @@ from unit.client.scripted import ScriptedServer
 def test_a_line_that_no_request_can_hold_is_reported_and_the_others_are_sent(
     served: ScriptedServer, tmp_path: Path
 ) -> None:
-    served.on("LogKnowledge", LogKnowledgeResponse())
+    served.on("CreateKnowledge", CreateKnowledgeResponse())
     line = {"repo": "r", "event_type": "error", "context": "c", "lesson": "first"}
     lines = [
         json.dumps(line),

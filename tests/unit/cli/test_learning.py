@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from mneme.cli.charts import column_chart
 from mneme.messages import (
-    DescribeAlgorithmsResponse,
+    EndLearningSessionResponse,
     FeedbackResponse,
+    GetLearningMetricsResponse,
     GetLearningSessionResponse,
-    GetMetricsResponse,
     ImportExperienceResponse,
-    LearningServiceEndSessionResponse,
-    LearningServiceStartSessionResponse,
     LearningSession,
+    ListAlgorithmsResponse,
     ListLearningSessionsResponse,
     PredictResponse,
+    StartLearningSessionResponse,
     TrainResponse,
 )
 from mneme.plain import from_dict
@@ -40,12 +40,12 @@ LINUCB: dict[str, Any] = {
 }  # fmt: skip
 
 
-def described() -> DescribeAlgorithmsResponse:
+def described() -> ListAlgorithmsResponse:
     missing = {"name": "dqn", "on_policy": True, "missing": "the extra rl"}
-    return from_dict({"algorithms": [LINUCB, missing]}, DescribeAlgorithmsResponse())
+    return from_dict({"algorithms": [LINUCB, missing]}, ListAlgorithmsResponse())
 
 
-def measured(episodes: int, **fields: Any) -> GetMetricsResponse:
+def measured(episodes: int, **fields: Any) -> GetLearningMetricsResponse:
     history = [
         {"episode": n, "moving_avg_reward": n / 10, "loss": 1 / n} for n in range(1, episodes + 1)
     ]
@@ -54,11 +54,11 @@ def measured(episodes: int, **fields: Any) -> GetMetricsResponse:
         "convergence_status": "converging", "loss_trend": "decreasing", "history": history,
         "exploration_rate": 0.1, "training_time": "1.5s", "updates": 7,
     }  # fmt: skip
-    return from_dict({"metrics": metrics, **fields}, GetMetricsResponse())
+    return from_dict({"metrics": metrics, **fields}, GetLearningMetricsResponse())
 
 
 def test_algorithms_are_listed_with_what_they_choose_among(served: ScriptedServer) -> None:
-    served.on("DescribeAlgorithms", described())
+    served.on("ListAlgorithms", described())
     result = mneme("learning", "algorithms")
     assert "discrete, new ones" in result.lines[1]
     assert "no: the extra rl" in result.lines[2]
@@ -67,11 +67,11 @@ def test_algorithms_are_listed_with_what_they_choose_among(served: ScriptedServe
 
 
 def test_one_algorithm_is_shown_with_its_keys(served: ScriptedServer) -> None:
-    served.on("DescribeAlgorithms", described())
+    served.on("ListAlgorithms", described())
     out = mneme("learning", "algorithms", "linucb").out
     for words in ("Li, 2010", "0 to 1", "from 8, whole", "fast, slow", "How often."):
         assert words in out
-    assert served.last("DescribeAlgorithms").algorithm == "linucb"
+    assert served.last("ListAlgorithms").algorithm == "linucb"
 
 
 def test_sessions_are_listed_and_one_is_shown_with_its_settings(served: ScriptedServer) -> None:
@@ -81,7 +81,7 @@ def test_sessions_are_listed_and_one_is_shown_with_its_settings(served: Scripted
     assert result.lines[1].split()[:5] == ["style", "linucb", "active", "1,200", "3"]
     assert mneme("learning", "list", "--json").documents[0]["id"] == "style"
     served.on("GetLearningSession", GetLearningSessionResponse(session=session))
-    served.on("DescribeAlgorithms", described())
+    served.on("ListAlgorithms", described())
     result = mneme("learning", "show", "style")
     assert '"labels": ["short", "long"]' in result.out
     assert "1,200, 1 to learn" in result.out
@@ -91,8 +91,8 @@ def test_sessions_are_listed_and_one_is_shown_with_its_settings(served: Scripted
 
 def test_a_session_is_started_with_settings_and_actions(served: ScriptedServer) -> None:
     session = from_dict(SESSION, LearningSession())
-    answer = LearningServiceStartSessionResponse(session=session, resumed=True)
-    served.on("StartSession", answer)
+    answer = StartLearningSessionResponse(session=session, resumed=True)
+    served.on("StartLearningSession", answer)
     result = mneme(
         "learning", "start", "linucb", "style", "--config", "epsilon=0.5", "--config", "mode=fast",
         "--action", "short", "--action", "long", "--seed", "7", "--background",
@@ -100,7 +100,7 @@ def test_a_session_is_started_with_settings_and_actions(served: ScriptedServer) 
     )  # fmt: skip
     assert result.lines == ["style"]
     assert "Resumed: 1,200 steps recorded." in result.err
-    request = served.last("StartSession")
+    request = served.last("StartLearningSession")
     assert dict(request.config) == {"epsilon": 0.5, "mode": "fast"}
     assert list(request.action_space.discrete.labels) == ["short", "long"]
     assert list(request.state_space.box.high) == [float("inf")]
@@ -186,21 +186,21 @@ def test_feedback_tells_of_a_prediction_or_of_a_whole_step(served: ScriptedServe
 
 def test_metrics_are_shown_with_a_chart_of_rewards(served: ScriptedServer) -> None:
     judged = {"summary": "It would have earned 0.9."}
-    served.on("GetMetrics", measured(20, evaluation=judged))
+    served.on("GetLearningMetrics", measured(20, evaluation=judged))
     result = mneme("learning", "metrics", "s", "--window", "5", "--evaluate")
     for words in ("20 (9 steps)", "0.83", "converging", "decreasing", "10 % of the time", "1.5 s"):
         assert words in result.out
     assert "  2 ┤" in result.out
     assert "0.1 ┤▁" in result.out
     assert result.lines[-1] == "It would have earned 0.9."
-    request = served.last("GetMetrics")
+    request = served.last("GetLearningMetrics")
     assert (request.window_size, request.evaluate) == (5, True)
     (document,) = mneme("learning", "metrics", "s", "--json").documents
     assert len(document["metrics"]["history"]) == 20
 
 
 def test_a_session_without_episodes_has_no_chart(served: ScriptedServer) -> None:
-    served.on("GetMetrics", measured(0))
+    served.on("GetLearningMetrics", measured(0))
     assert "┤" not in mneme("learning", "metrics", "s").out
 
 
@@ -215,7 +215,7 @@ def test_watching_shows_each_change_until_the_session_is_gone(
             failure(context, "NOT_FOUND", "no session 's'", reason="SESSION_NOT_FOUND")
         return answers.pop(0)
 
-    served.on("GetMetrics", answer)
+    served.on("GetLearningMetrics", answer)
     flags = ["--json"] if as_json else []
     result = mneme("learning", "metrics", "s", "--watch", "--every", "0.1", *flags)
     assert result.code == 5
@@ -234,7 +234,7 @@ def test_on_a_terminal_a_watch_draws_the_chart_again(served: ScriptedServer) -> 
             failure(context, "NOT_FOUND", "no session 's'", reason="SESSION_NOT_FOUND")
         return answers.pop(0)
 
-    served.on("GetMetrics", answer)
+    served.on("GetLearningMetrics", answer)
     out = mneme("learning", "metrics", "s", "-w", "--every", "0.1", terminal=True).out
     assert "2 (9 steps)" in out
     assert "3 (9 steps)" in out
@@ -255,17 +255,17 @@ def test_training_ends_with_what_it_came_to(served: ScriptedServer, terminal: bo
 
 
 def test_ending_says_how_it_did_and_where_the_file_is(served: ScriptedServer) -> None:
-    answer = LearningServiceEndSessionResponse(
+    answer = EndLearningSessionResponse(
         metrics=measured(3).metrics, model_path="t/models/s.npz", model_bytes=2048,
         meets_skill_bar=True,
     )  # fmt: skip
-    served.on("EndSession", answer)
+    served.on("EndLearningSession", answer)
     result = mneme("learning", "end", "s", "--no-export", "--min-performance", "0.5")
     assert result.lines[0].startswith("ended s: 3 episodes, 9 steps; ")
     assert "t/models/s.npz" in result.err
     assert "Exported 2.0 kB: mneme learning download s" in result.err
     assert "become a skill" in result.err
-    request = served.last("EndSession")
+    request = served.last("EndLearningSession")
     assert (request.skip_export, request.min_performance) == (True, 0.5)
 
 

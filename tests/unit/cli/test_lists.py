@@ -17,6 +17,7 @@ from unit.client.scripted import ScriptedServer
 
 NO_COMMAND = {
     "ListPatterns": "rules of a learning loop, which programs keep",
+    "ListPatternStats": "how those rules did, which programs ask",
     "ListTrajectories": "steps of learning sessions, which programs record and read",
 }
 NO_OPTION = {

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mneme.messages import (
+    CreateMemoriesResponse,
+    CreateMemoryResponse,
     DeleteMemoriesResponse,
     FoundMemory,
     GetMemoryResponse,
-    InsertMemoriesResponse,
-    InsertMemoryResponse,
     ListMemoriesResponse,
     Memory,
     SearchMemoriesResponse,
@@ -31,7 +31,7 @@ OLD = memory(id="01OLD", text="Ann gets invoices by post", since="2026-03-01T12:
 
 def test_remember_prints_the_id_and_shows_what_it_may_replace(served: ScriptedServer) -> None:
     close = FoundMemory(memory=OLD, similarity=0.812)
-    served.on("InsertMemory", InsertMemoryResponse(memory=memory(), similar=[close]))
+    served.on("CreateMemory", CreateMemoryResponse(memory=memory(), similar=[close]))
     result = mneme(
         "remember", "Ann gets invoices by email", "--user", "ann", "--tag", "billing",
         "--metadata", '{"by": "phone"}', "--importance", "HIGH", "--since", "2026-11-01",
@@ -39,18 +39,18 @@ def test_remember_prints_the_id_and_shows_what_it_may_replace(served: ScriptedSe
     assert result.lines == ["01NEW"]
     assert "--supersedes ID" in result.err
     assert "0.81  01OLD  since 2026-03-01" in result.err
-    request = served.last("InsertMemory")
+    request = served.last("CreateMemory")
     assert (request.text, request.user_id) == ("Ann gets invoices by email", "ann")
     assert (list(request.tags), request.metadata["by"]) == (["billing"], "phone")
     assert request.memory_id  # So that a retry cannot store it twice.
 
 
 def test_remember_says_what_is_known_and_what_it_superseded(served: ScriptedServer) -> None:
-    answer = InsertMemoryResponse(
+    answer = CreateMemoryResponse(
         memory=memory(since="2026-11-01T12:00:00Z"), already_known=True, differing=["tags"],
         superseded=[OLD], similar_unknown=True,
     )  # fmt: skip
-    served.on("InsertMemory", answer)
+    served.on("CreateMemory", answer)
     result = mneme("remember", "-", "--supersedes", "01OLD", stdin="from a pipe\n")
     assert result.lines == ["01NEW"]
     for words in (
@@ -58,13 +58,13 @@ def test_remember_says_what_is_known_and_what_it_superseded(served: ScriptedServ
         "were not compared",
     ):  # fmt: skip
         assert words in result.err
-    request = served.last("InsertMemory")
+    request = served.last("CreateMemory")
     assert (request.text, list(request.supersedes)) == ("from a pipe", ["01OLD"])
     assert mneme("remember", "-", stdin=" ").code == 2
 
 
 def test_remember_as_json_is_the_whole_answer(served: ScriptedServer) -> None:
-    served.on("InsertMemory", InsertMemoryResponse(memory=memory()))
+    served.on("CreateMemory", CreateMemoryResponse(memory=memory()))
     (document,) = mneme("remember", "words", "--json").documents
     assert document["memory"]["id"] == "01NEW"
     assert document["already_known"] is False
@@ -135,15 +135,15 @@ def test_deleting_asks_first_and_a_dry_run_lists_what_would_go(served: ScriptedS
 def test_an_export_is_what_an_import_reads(served: ScriptedServer, tmp_path: Path) -> None:
     given: list[Any] = []
 
-    def take(requests: Iterator[Any], _context: Any) -> Iterator[InsertMemoriesResponse]:
+    def take(requests: Iterator[Any], _context: Any) -> Iterator[CreateMemoriesResponse]:
         given.append([request.memory for request in requests])
-        yield InsertMemoriesResponse(
+        yield CreateMemoriesResponse(
             inserted_count=len(given[-1]), acknowledged_count=len(given[-1])
         )
 
     old = memory(id="01OLD", superseded_by="01NEW", tags=["a"], metadata={"n": 1})
     served.on("ListMemories", ListMemoriesResponse(memories=[memory(supersedes=["01OLD"]), old]))
-    served.on("InsertMemories", take)
+    served.on("CreateMemories", take)
     file = tmp_path / "memories.jsonl"
     assert mneme("memories", "export", str(file)).code == 0
     assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == ["01NEW", "01OLD"]
@@ -161,7 +161,7 @@ def test_an_export_is_what_an_import_reads(served: ScriptedServer, tmp_path: Pat
 def test_an_import_of_a_broken_file_brings_nothing_in(
     served: ScriptedServer, tmp_path: Path
 ) -> None:
-    served.on("InsertMemories", lambda _requests, context: failure(context, "INTERNAL", "called"))
+    served.on("CreateMemories", lambda _requests, context: failure(context, "INTERNAL", "called"))
     for text, told in (
         ('{"text": "fine"}\n{"txt": 1}', "record 2, line 2: no memory"),
         ('{"user_id": "ann"}', "no memory: it has no text"),

@@ -5,12 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
-from clientgen import reading, rules
 from clientgen.description import Api, Rpc, snake_case
 from clientgen.options import GenerationError
 from clientgen.reading import describe
@@ -36,7 +34,7 @@ LATER_SERVICE = (
 // Learns policies.
 service RobotService {
   // Starts a robot session.
-  rpc StartSession(StartRequest) returns (StartResponse) {
+  rpc StartRobotSession(StartRequest) returns (StartResponse) {
     option idempotency_level = IDEMPOTENCY_UNKNOWN;
     option (errors) = {code: INVALID_ARGUMENT};
     option (errors) = {
@@ -135,14 +133,6 @@ def compiled(folder: Path, text: str) -> bytes:
     return image.read_bytes() + later.read_bytes()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _table() -> Iterator[None]:
-    """The table of names with the one that the later service needs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(reading.METHOD_NAMES, "RobotService.StartSession", "start_robot_session")
-        yield
-
-
 @pytest.fixture(scope="module")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Api:
     """The API with a service that is not there yet."""
@@ -182,17 +172,15 @@ def test_a_later_service_needs_nothing_but_the_generator(written: Path) -> None:
     assert "self.robot = RobotServiceStub(channel)" in services
 
 
-def test_a_name_that_two_services_use_is_settled_by_the_table(later: Api) -> None:
-    assert rpc(later, "RobotService", "StartSession").method_name == "start_robot_session"
+def test_a_method_is_called_as_its_rpc_is(later: Api) -> None:
+    assert rpc(later, "RobotService", "StartRobotSession").method_name == "start_robot_session"
     assert rpc(later, "EventService", "StartSession").method_name == "start_session"
 
 
-def test_a_clash_that_the_table_does_not_settle_stops_the_generator(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "METHOD_NAMES", {})
+def test_a_name_that_two_services_use_stops_the_generator(tmp_path: Path) -> None:
+    text = LATER_SERVICE.replace("rpc StartRobotSession(", "rpc StartSession(")
     with pytest.raises(GenerationError, match="would both be `start_session`"):
-        describe(compiled(tmp_path, LATER_SERVICE))
+        describe(compiled(tmp_path, text))
 
 
 def test_a_clash_with_the_client_s_own_methods_stops_the_generator(tmp_path: Path) -> None:
@@ -203,7 +191,7 @@ def test_a_clash_with_the_client_s_own_methods_stops_the_generator(tmp_path: Pat
 
 def test_a_field_that_the_client_needs_as_a_parameter_stops_the_generator(tmp_path: Path) -> None:
     text = LATER_SERVICE.replace("int32 times = 1;", "int32 timeout = 1;")
-    with pytest.raises(GenerationError, match="StartSession: the client needs the parameter"):
+    with pytest.raises(GenerationError, match="StartRobotSession: the client needs the parameter"):
         describe(compiled(tmp_path, text))
 
 
@@ -303,17 +291,13 @@ def test_an_update_whose_mask_names_no_field_stops_the_generator(tmp_path: Path)
 def test_what_the_schema_declares_idempotent_may_be_repeated(later: Api) -> None:
     assert rpc(later, "RobotService", "UpdatePolicy").repeatable
     assert rpc(later, "RobotService", "ListPolicies").repeatable
-    assert not rpc(later, "RobotService", "StartSession").repeatable
+    assert not rpc(later, "RobotService", "StartRobotSession").repeatable
 
 
 def test_ids_that_a_caller_may_choose_are_found_at_every_depth(later: Api) -> None:
     assert rpc(later, "EventService", "RecordEvents").made_ids == ("events.id",)
     assert rpc(later, "EventService", "StreamEvents").made_ids == ("event.id",)
     assert rpc(later, "LearnService", "CreateLesson").made_ids == ("lesson_id",)
-
-
-def test_every_name_in_the_tables_is_one_that_the_schemas_have_or_will_have() -> None:
-    assert all("." in name for name in rules.METHOD_NAMES)
 
 
 @pytest.mark.parametrize(

@@ -205,9 +205,9 @@ def test_every_message_and_enum_can_be_imported_by_its_plain_name() -> None:
 
 def test_a_method_with_an_everyday_name_has_it_beside_its_own() -> None:
     for cls in (MnemeClient, AsyncMnemeClient):
-        assert cls.remember is cls.insert_memory
+        assert cls.remember is cls.create_memory
 
 
 def test_a_stream_of_memories_is_called_memories() -> None:
     for client in (MnemeClient, AsyncMnemeClient):
-        assert "memories" in inspect.signature(client.insert_memories).parameters
+        assert "memories" in inspect.signature(client.create_memories).parameters

@@ -31,7 +31,7 @@ def test_each_fact_is_the_schemas() -> None:
     assert METHODS["recall"]["agent_id"].optional
     assert METHODS["end_session"]["status"].choices == ("completed", "error")
     assert METHODS["end_session"]["status"].default == "completed"
-    assert METHODS["add_edge"]["confidence"].default == 0.95
+    assert METHODS["create_edge"]["confidence"].default == 0.95
 
 
 def test_a_default_that_stands_for_0_has_a_range_from_1() -> None:
@@ -41,7 +41,7 @@ def test_a_default_that_stands_for_0_has_a_range_from_1() -> None:
 
 def test_a_text_is_one_sentence_without_the_rules_that_follow_it() -> None:
     assert METHODS["recall"]["limit"].about == "Maximum number of results."
-    assert METHODS["retrieve_episodes"]["filter"].about == "Which episodes."
+    assert METHODS["search_episodes"]["filter"].about == "Which episodes."
 
 
 def test_a_message_that_a_parameter_holds_has_its_fields_listed() -> None:

@@ -8,8 +8,8 @@ import pytest
 from mneme import MnemeClient
 from mneme.errors import ArgumentError
 from mneme.messages import (
-    LearningServiceStartSessionRequest,
     PredictRequest,
+    StartLearningSessionRequest,
 )
 from mneme.spaces import plain_space, plain_value, space_fields, value_fields
 from mneme.types import Action, Space
@@ -57,7 +57,7 @@ def test_a_space_is_sent_by_its_kind_and_read_as_it_was(
 ) -> None:
     with MnemeClient(served.address) as client:
         client.start_learning_session("sarsa", session_id="s", state_space=space_fields(plain))
-    request: LearningServiceStartSessionRequest = served.last("StartSession")
+    request: StartLearningSessionRequest = served.last("StartLearningSession")
     assert plain_space(Space(request.state_space)) == plain
 
 

@@ -33,7 +33,7 @@ class Lessons(SnakeArguments):
 
 
 @offers(
-    "store_reflection",
+    "create_reflection",
     outcome=...,
     what_worked=...,
     strategy=Offer(at="next_strategy", required=True, least=0),
@@ -58,7 +58,7 @@ def test_bounds_choices_and_defaults_are_the_apis_and_what_differs_is_the_tools(
     assert shown["limit"]["default"] == 20
     assert shown["minSeverity"]["enum"] == ["", *severity.choices]
     outcome = Reflection.schema_for_hosts()["properties"]["outcome"]
-    assert outcome["enum"] == [*METHODS["store_reflection"]["outcome"].choices]
+    assert outcome["enum"] == [*METHODS["create_reflection"]["outcome"].choices]
 
 
 def test_an_argument_says_what_the_api_does_unless_the_tool_has_words_of_its_own(

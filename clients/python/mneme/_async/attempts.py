@@ -48,7 +48,7 @@ class AsyncAttempt(AttemptRecord, AsyncContextDecorator):
         if not self._reflects:
             return
         try:
-            stored = await self._client.store_reflection(**self._conclusion(error))
+            stored = await self._client.create_reflection(**self._conclusion(error))
         except Exception as failure:
             if error is None:
                 raise

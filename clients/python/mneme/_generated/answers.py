@@ -157,13 +157,6 @@ class ActionScore(Answer[learning_pb2.ActionScore], of=learning_pb2.ActionScore)
     """The probability with which it is chosen in this call's mode."""
 
 
-class AddEdgeResponse(Answer[causal_pb2.AddEdgeResponse], of=causal_pb2.AddEdgeResponse):
-    """The added edge."""
-
-    edge: CausalEdge
-    """The edge."""
-
-
 class Agent(Answer[event_service_pb2.Agent], of=event_service_pb2.Agent):
     """Agent is whoever runs sessions."""
 
@@ -394,7 +387,7 @@ class AlgorithmDescription(
     """AlgorithmDescription is an algorithm that a session can choose."""
 
     name: str
-    """Its name, for StartSession."""
+    """Its name, for StartLearningSession."""
 
     summary: str
     """What it is good for, in sentences."""
@@ -964,7 +957,7 @@ class ContextEpisode(
     """When it happened."""
 
     score: float
-    """What it is ranked by, 0 to 1, as RetrieveEpisodes does."""
+    """What it is ranked by, 0 to 1, as SearchEpisodes does."""
 
     similarity: float | None
     """Cosine of the topic's and the episode's embeddings, -1 to 1; unset if one of
@@ -1202,6 +1195,22 @@ class CreateApiKeyResponse(
     """
 
 
+class CreateEdgeResponse(Answer[causal_pb2.CreateEdgeResponse], of=causal_pb2.CreateEdgeResponse):
+    """The created edge."""
+
+    edge: CausalEdge
+    """The edge."""
+
+
+class CreateEpisodeResponse(
+    Answer[episode_pb2.CreateEpisodeResponse], of=episode_pb2.CreateEpisodeResponse
+):
+    """The created episode."""
+
+    episode: Episode
+    """The episode."""
+
+
 class CreateExperimentResponse(
     Answer[experiment_pb2.CreateExperimentResponse], of=experiment_pb2.CreateExperimentResponse
 ):
@@ -1211,6 +1220,18 @@ class CreateExperimentResponse(
     """The experiment."""
 
 
+class CreateKnowledgeResponse(
+    Answer[knowledge_pb2.CreateKnowledgeResponse], of=knowledge_pb2.CreateKnowledgeResponse
+):
+    """The entry."""
+
+    entry: KnowledgeEntry
+    """The entry."""
+
+    duplicate: bool
+    """True when it had been logged before."""
+
+
 class CreateLessonResponse(
     Answer[learn_service_pb2.CreateLessonResponse], of=learn_service_pb2.CreateLessonResponse
 ):
@@ -1218,6 +1239,94 @@ class CreateLessonResponse(
 
     lesson: Lesson
     """The lesson."""
+
+
+class CreateMemoriesResponse(
+    Answer[memory_service_pb2.CreateMemoriesResponse], of=memory_service_pb2.CreateMemoriesResponse
+):
+    """An acknowledgement. Its counts and figures are of the whole stream so far, so
+    the last one says what became of the stream. A stream without memories gets
+    one, too.
+    """
+
+    inserted_count: int
+    """Of the acknowledged memories, those newly stored."""
+
+    known_count: int
+    """Of the acknowledged memories, those that had been stored before."""
+
+    acknowledged_count: int
+    """Memories that are durable, from the stream's beginning: resume after that
+    many messages.
+    """
+
+    receipts: list[MemoryReceipt]
+    """One for each memory that this message is the first to acknowledge, in their
+    order.
+    """
+
+    figures: InsertionFigures
+    """What it took so far."""
+
+
+class CreateMemoryResponse(
+    Answer[memory_service_pb2.CreateMemoryResponse], of=memory_service_pb2.CreateMemoryResponse
+):
+    """The memory, and what came with storing it."""
+
+    memory: Memory
+    """The memory, or the one that says the same already."""
+
+    already_known: bool
+    """True when nothing was stored, because the same is stored already: under
+    another id, or under this one, as when a call is retried although its first
+    attempt did arrive.
+    """
+
+    differing: list[str]
+    """With `already_known`: the fields that the request gives and in which the
+    stored memory differs, among "tags", "metadata", "importance" and "since".
+    They were not changed; UpdateMemory changes them.
+    """
+
+    similar: list[FoundMemory]
+    """The closest memories of the same user that were stored before and hold, best
+    first. Those that are not similar at all are left out.
+    """
+
+    similar_unknown: bool
+    """True when similar ones were not looked for, although some were asked for: the
+    text could not be embedded at once.
+    """
+
+    superseded: list[Memory]
+    """The memories that this call marked as superseded, as they are now."""
+
+    figures: InsertionFigures
+    """What it took."""
+
+
+class CreatePatternResponse(
+    Answer[pattern_pb2.CreatePatternResponse], of=pattern_pb2.CreatePatternResponse
+):
+    """The pattern as it is kept."""
+
+    pattern: Pattern
+    """The pattern."""
+
+
+class CreateReflectionResponse(
+    Answer[reflection_pb2.CreateReflectionResponse], of=reflection_pb2.CreateReflectionResponse
+):
+    """The created reflection."""
+
+    reflection: Reflection
+    """The reflection."""
+
+    pruned_count: int
+    """Reflections removed because their session or project exceeded the server's
+    limits (MNEME_REFLECTIONS_PER_SESSION and _PER_PROJECT).
+    """
 
 
 class CreateSkillResponse(
@@ -1451,16 +1560,6 @@ class DeleteTenantResponse(
     disks, which they remove when they start. Empty if only one server has the
     tenants.
     """
-
-
-class DescribeAlgorithmsResponse(
-    Answer[learning_service_pb2.DescribeAlgorithmsResponse],
-    of=learning_service_pb2.DescribeAlgorithmsResponse,
-):
-    """The algorithms."""
-
-    algorithms: list[AlgorithmDescription]
-    """The algorithms, simplest first."""
 
 
 class DictSpace(Answer[learning_pb2.DictSpace], of=learning_pb2.DictSpace):
@@ -1710,6 +1809,44 @@ class EmbeddingStats(Answer[memory_stats_pb2.EmbeddingStats], of=memory_stats_pb
 
     cache_hit_rate: float | None
     """The share that was found; unset before the first."""
+
+
+class EndLearningSessionResponse(
+    Answer[learning_service_pb2.EndLearningSessionResponse],
+    of=learning_service_pb2.EndLearningSessionResponse,
+):
+    """The session has ended."""
+
+    session: LearningSession
+    """The session."""
+
+    metrics: LearningMetrics
+    """How it did, over windows of 100 episodes."""
+
+    model_path: str
+    """A copy of the exported model as a file, relative to the server's data
+    folder; empty if there is none: if nothing was exported, or if PostgreSQL
+    keeps the tenant. DownloadModel sends the model in any case.
+    """
+
+    model_bytes: int
+    """The size of the exported model in bytes; 0 if nothing was exported."""
+
+    meets_skill_bar: bool
+    """Whether it did well enough to become a skill: the mean reward of its
+    episodes is at least min_performance, and there were 3 or more.
+    """
+
+    session_duration: timedelta | None
+    """From its first start to its end."""
+
+    skill_id: str
+    """The skill that says what was learned, for SkillService and recall; empty
+    unless the bar is met. Ending the session again keeps it up to date.
+    """
+
+    skill_created: bool
+    """Whether it was made by this call."""
 
 
 class EndSessionResponse(
@@ -2444,7 +2581,7 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
     """
 
     public_key: bytes
-    """That key's public half: one of those that GetLogKeys returns."""
+    """That key's public half: one of those that ListLogKeys returns."""
 
     kept_until: datetime | None
     """Until when copies that the server cannot rewrite may hold it: PostgreSQL's
@@ -2789,6 +2926,19 @@ class GetInclusionProofResponse(
     """When the item was forgotten; unset when it was not."""
 
 
+class GetLearningMetricsResponse(
+    Answer[learning_service_pb2.GetLearningMetricsResponse],
+    of=learning_service_pb2.GetLearningMetricsResponse,
+):
+    """How a session is doing."""
+
+    metrics: LearningMetrics
+    """The metrics."""
+
+    evaluation: OffPolicyEvaluation
+    """What the learned policy would have earned; unset unless it was asked for."""
+
+
 class GetLearningSessionResponse(
     Answer[learning_service_pb2.GetLearningSessionResponse],
     of=learning_service_pb2.GetLearningSessionResponse,
@@ -2808,15 +2958,6 @@ class GetLessonResponse(
     """The lesson, including this access."""
 
 
-class GetLogKeysResponse(
-    Answer[proof_service_pb2.GetLogKeysResponse], of=proof_service_pb2.GetLogKeysResponse
-):
-    """The keys."""
-
-    keys: list[LogKey]
-    """The keys, the first one first; the last one signs."""
-
-
 class GetMemoryResponse(
     Answer[memory_service_pb2.GetMemoryResponse], of=memory_service_pb2.GetMemoryResponse
 ):
@@ -2826,16 +2967,31 @@ class GetMemoryResponse(
     """The memory."""
 
 
-class GetMetricsResponse(
-    Answer[learning_service_pb2.GetMetricsResponse], of=learning_service_pb2.GetMetricsResponse
+class GetMemoryStatsResponse(
+    Answer[memory_service_pb2.GetMemoryStatsResponse], of=memory_service_pb2.GetMemoryStatsResponse
 ):
-    """How a session is doing."""
+    """Statistics."""
 
-    metrics: LearningMetrics
-    """The metrics."""
+    database: DatabaseInfo
+    """Where it is."""
 
-    evaluation: OffPolicyEvaluation
-    """What the learned policy would have earned; unset unless it was asked for."""
+    counts: MemoryCounts
+    """What it holds."""
+
+    embeddings: EmbeddingStats
+    """How texts become vectors."""
+
+    index: IndexStats
+    """How vectors are searched."""
+
+    distribution: MemoryDistribution
+    """What memories carry; unset unless asked for."""
+
+    quality: MemoryQuality
+    """How well things went; unset unless asked for."""
+
+    took_ms: float
+    """Milliseconds that it took to find this out."""
 
 
 class GetOperationResponse(
@@ -2853,18 +3009,6 @@ class GetPatternResponse(Answer[pattern_pb2.GetPatternResponse], of=pattern_pb2.
 
     pattern: Pattern
     """The pattern."""
-
-
-class GetPatternStatsResponse(
-    Answer[pattern_pb2.GetPatternStatsResponse], of=pattern_pb2.GetPatternStatsResponse
-):
-    """Statistics of patterns."""
-
-    stats: list[PatternStats]
-    """By name."""
-
-    next_page_token: str
-    """The next page's token; empty on the last page."""
 
 
 class GetSessionResponse(
@@ -3109,98 +3253,6 @@ class IndexStats(Answer[memory_service_pb2.IndexStats], of=memory_service_pb2.In
     """
 
 
-class InitMemoryResponse(
-    Answer[memory_service_pb2.InitMemoryResponse], of=memory_service_pb2.InitMemoryResponse
-):
-    """What the memory holds."""
-
-    database: DatabaseInfo
-    """Where it is."""
-
-    counts: MemoryCounts
-    """What it holds."""
-
-    embeddings: EmbeddingStats
-    """How texts become vectors."""
-
-    index: IndexStats
-    """How vectors are searched."""
-
-    capabilities: list[str]
-    """What the server offers: the names of its services."""
-
-    backup: str
-    """With `reset`, the file name of the backup of what was there before."""
-
-    took_ms: float
-    """Milliseconds until it was ready."""
-
-
-class InsertMemoriesResponse(
-    Answer[memory_service_pb2.InsertMemoriesResponse], of=memory_service_pb2.InsertMemoriesResponse
-):
-    """An acknowledgement. Its counts and figures are of the whole stream so far, so
-    the last one says what became of the stream. A stream without memories gets
-    one, too.
-    """
-
-    inserted_count: int
-    """Of the acknowledged memories, those newly stored."""
-
-    known_count: int
-    """Of the acknowledged memories, those that had been stored before."""
-
-    acknowledged_count: int
-    """Memories that are durable, from the stream's beginning: resume after that
-    many messages.
-    """
-
-    receipts: list[MemoryReceipt]
-    """One for each memory that this message is the first to acknowledge, in their
-    order.
-    """
-
-    figures: InsertionFigures
-    """What it took so far."""
-
-
-class InsertMemoryResponse(
-    Answer[memory_service_pb2.InsertMemoryResponse], of=memory_service_pb2.InsertMemoryResponse
-):
-    """The memory, and what came with storing it."""
-
-    memory: Memory
-    """The memory, or the one that says the same already."""
-
-    already_known: bool
-    """True when nothing was stored, because the same is stored already: under
-    another id, or under this one, as when a call is retried although its first
-    attempt did arrive.
-    """
-
-    differing: list[str]
-    """With `already_known`: the fields that the request gives and in which the
-    stored memory differs, among "tags", "metadata", "importance" and "since".
-    They were not changed; UpdateMemory changes them.
-    """
-
-    similar: list[FoundMemory]
-    """The closest memories of the same user that were stored before and hold, best
-    first. Those that are not similar at all are left out.
-    """
-
-    similar_unknown: bool
-    """True when similar ones were not looked for, although some were asked for: the
-    text could not be embedded at once.
-    """
-
-    superseded: list[Memory]
-    """The memories that this call marked as superseded, as they are now."""
-
-    figures: InsertionFigures
-    """What it took."""
-
-
 class InsertionFigures(
     Answer[memory_service_pb2.InsertionFigures], of=memory_service_pb2.InsertionFigures
 ):
@@ -3376,57 +3428,6 @@ class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.Lear
 
     history: list[MetricsPoint]
     """Points for a chart, oldest first, evenly chosen among all episodes."""
-
-
-class LearningServiceEndSessionResponse(
-    Answer[learning_service_pb2.LearningServiceEndSessionResponse],
-    of=learning_service_pb2.LearningServiceEndSessionResponse,
-):
-    """The session has ended."""
-
-    session: LearningSession
-    """The session."""
-
-    metrics: LearningMetrics
-    """How it did, over windows of 100 episodes."""
-
-    model_path: str
-    """A copy of the exported model as a file, relative to the server's data
-    folder; empty if there is none: if nothing was exported, or if PostgreSQL
-    keeps the tenant. DownloadModel sends the model in any case.
-    """
-
-    model_bytes: int
-    """The size of the exported model in bytes; 0 if nothing was exported."""
-
-    meets_skill_bar: bool
-    """Whether it did well enough to become a skill: the mean reward of its
-    episodes is at least min_performance, and there were 3 or more.
-    """
-
-    session_duration: timedelta | None
-    """From its first start to its end."""
-
-    skill_id: str
-    """The skill that says what was learned, for SkillService and recall; empty
-    unless the bar is met. Ending the session again keeps it up to date.
-    """
-
-    skill_created: bool
-    """Whether it was made by this call."""
-
-
-class LearningServiceStartSessionResponse(
-    Answer[learning_service_pb2.LearningServiceStartSessionResponse],
-    of=learning_service_pb2.LearningServiceStartSessionResponse,
-):
-    """The session."""
-
-    session: LearningSession
-    """The session as it stands."""
-
-    resumed: bool
-    """Whether it existed before."""
 
 
 class LearningSession(Answer[learning_pb2.LearningSession], of=learning_pb2.LearningSession):
@@ -3637,6 +3638,16 @@ class ListAlertRulesResponse(
     """Rules that match, over all pages, as of this page."""
 
 
+class ListAlgorithmsResponse(
+    Answer[learning_service_pb2.ListAlgorithmsResponse],
+    of=learning_service_pb2.ListAlgorithmsResponse,
+):
+    """The algorithms."""
+
+    algorithms: list[AlgorithmDescription]
+    """The algorithms, simplest first."""
+
+
 class ListApiKeysResponse(
     Answer[admin_service_pb2.ListApiKeysResponse], of=admin_service_pb2.ListApiKeysResponse
 ):
@@ -3736,6 +3747,15 @@ class ListLessonsResponse(
     """Lessons that match, over all pages, as of this page."""
 
 
+class ListLogKeysResponse(
+    Answer[proof_service_pb2.ListLogKeysResponse], of=proof_service_pb2.ListLogKeysResponse
+):
+    """The keys."""
+
+    keys: list[LogKey]
+    """The keys, the first one first; the last one signs."""
+
+
 class ListMemoriesResponse(
     Answer[memory_service_pb2.ListMemoriesResponse], of=memory_service_pb2.ListMemoriesResponse
 ):
@@ -3759,6 +3779,18 @@ class ListOperationsResponse(
 
     operations: list[Operation]
     """Newest first."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+
+class ListPatternStatsResponse(
+    Answer[pattern_pb2.ListPatternStatsResponse], of=pattern_pb2.ListPatternStatsResponse
+):
+    """Statistics of patterns."""
+
+    stats: list[PatternStats]
+    """By name."""
 
     next_page_token: str
     """The next page's token; empty on the last page."""
@@ -3893,16 +3925,34 @@ class LogKey(Answer[proof_service_pb2.LogKey], of=proof_service_pb2.LogKey):
     """
 
 
-class LogKnowledgeResponse(
-    Answer[knowledge_pb2.LogKnowledgeResponse], of=knowledge_pb2.LogKnowledgeResponse
+class MatchPatternResponse(
+    Answer[memory_service_pb2.MatchPatternResponse], of=memory_service_pb2.MatchPatternResponse
 ):
-    """The logged entry."""
+    """The memories that match."""
 
-    entry: KnowledgeEntry
-    """The entry."""
+    results: list[MatchedMemory]
+    """Latest first, by when they began to hold; for a semantic pattern, closest
+    first. Fewer than `limit` if more would not fit in 3 MiB.
+    """
 
-    duplicate: bool
-    """True when it had been logged before."""
+    total_matches: int
+    """Memories that match, before `limit` is applied; for a semantic pattern,
+    among the closest 100.
+    """
+
+    matches_capped: bool
+    """True when there may be more that match."""
+
+    searched_count: int
+    """Memories that pass the filter, all of which were searched."""
+
+    search_ms: float
+    """Milliseconds that it took."""
+
+    partial: bool
+    """True when something that fits may be missing: the index, which a semantic
+    pattern needs, failed and is being rebuilt.
+    """
 
 
 class MatchedMemory(Answer[memory_service_pb2.MatchedMemory], of=memory_service_pb2.MatchedMemory):
@@ -4088,34 +4138,6 @@ class MemoryReceipt(Answer[memory_service_pb2.MemoryReceipt], of=memory_service_
     """True when it had been stored before."""
 
 
-class MemoryServiceGetStatsResponse(
-    Answer[memory_service_pb2.MemoryServiceGetStatsResponse],
-    of=memory_service_pb2.MemoryServiceGetStatsResponse,
-):
-    """Statistics."""
-
-    database: DatabaseInfo
-    """Where it is."""
-
-    counts: MemoryCounts
-    """What it holds."""
-
-    embeddings: EmbeddingStats
-    """How texts become vectors."""
-
-    index: IndexStats
-    """How vectors are searched."""
-
-    distribution: MemoryDistribution
-    """What memories carry; unset unless asked for."""
-
-    quality: MemoryQuality
-    """How well things went; unset unless asked for."""
-
-    took_ms: float
-    """Milliseconds that it took to find this out."""
-
-
 class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoint):
     """MetricsPoint is how a session stood at the end of an episode."""
 
@@ -4296,6 +4318,33 @@ class OffPolicyEvaluation(
 
 class OpenLabelsSpace(Answer[learning_pb2.OpenLabelsSpace], of=learning_pb2.OpenLabelsSpace):
     """OpenLabelsSpace has labels that are collected as they are first seen."""
+
+
+class OpenMemoryResponse(
+    Answer[memory_service_pb2.OpenMemoryResponse], of=memory_service_pb2.OpenMemoryResponse
+):
+    """What the memory holds."""
+
+    database: DatabaseInfo
+    """Where it is."""
+
+    counts: MemoryCounts
+    """What it holds."""
+
+    embeddings: EmbeddingStats
+    """How texts become vectors."""
+
+    index: IndexStats
+    """How vectors are searched."""
+
+    capabilities: list[str]
+    """What the server offers: the names of its services."""
+
+    backup: str
+    """With `reset`, the file name of the backup of what was there before."""
+
+    took_ms: float
+    """Milliseconds until it was ready."""
 
 
 class OpenObjectSpace(Answer[learning_pb2.OpenObjectSpace], of=learning_pb2.OpenObjectSpace):
@@ -4680,55 +4729,6 @@ class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
     """
 
 
-class QueryEffectsResponse(
-    Answer[causal_pb2.QueryEffectsResponse], of=causal_pb2.QueryEffectsResponse
-):
-    """The chains found."""
-
-    chains: list[CausalChain]
-    """What is likely to change most comes first: by confidence times the size of
-    the uplift. Fewer than `limit` if more would not fit in 3 MiB.
-    """
-
-    total_chains: int
-    """Chains that match."""
-
-    assumption: str
-    """What the product of uplifts takes for granted; empty if each chain is a
-    single edge.
-    """
-
-    truncated: bool
-    """True when there are so many chains that only the 10,000 surest were
-    followed.
-    """
-
-
-class QueryKnowledgeResponse(
-    Answer[knowledge_pb2.QueryKnowledgeResponse], of=knowledge_pb2.QueryKnowledgeResponse
-):
-    """The knowledge found."""
-
-    entries: list[FoundKnowledge]
-    """Best first; exactly those shown in `markdown`."""
-
-    markdown: str
-    """The entries as text for a context window; if there are none, the text says
-    so.
-    """
-
-    token_count: int
-    """Tokens that `markdown` takes."""
-
-    omitted_count: int
-    """Entries within the limit that did not fit the token budget."""
-
-    words_only: bool
-    """True when the embedding backend was too slow to answer: only the query's
-    words counted.
-    """
-
-
 class RecallResponse(
     Answer[recall_service_pb2.RecallResponse], of=recall_service_pb2.RecallResponse
 ):
@@ -5000,6 +5000,15 @@ class RecordObservationResponse(
 
     observation_count: int
     """Observations of the experiment so far."""
+
+
+class RecordPatternMatchesResponse(
+    Answer[pattern_pb2.RecordPatternMatchesResponse], of=pattern_pb2.RecordPatternMatchesResponse
+):
+    """What is now known about the pattern."""
+
+    stats: PatternStats
+    """The pattern's statistics."""
 
 
 class RecordSkillUseResponse(
@@ -5303,15 +5312,6 @@ class RelatedSession(
     """Contexts that it pinned."""
 
 
-class ReportPatternMatchesResponse(
-    Answer[pattern_pb2.ReportPatternMatchesResponse], of=pattern_pb2.ReportPatternMatchesResponse
-):
-    """What is now known about the pattern."""
-
-    stats: PatternStats
-    """The pattern's statistics."""
-
-
 class RestoreResponse(
     Answer[admin_service_pb2.RestoreResponse], of=admin_service_pb2.RestoreResponse
 ):
@@ -5325,26 +5325,6 @@ class RestoreResponse(
 
     replaced_sha256: str
     """Its SHA-256, hex."""
-
-
-class RetrieveEpisodesResponse(
-    Answer[episode_pb2.RetrieveEpisodesResponse], of=episode_pb2.RetrieveEpisodesResponse
-):
-    """The episodes found."""
-
-    results: list[FoundEpisode]
-    """Best first. Fewer than `limit` if more would not fit in 3 MiB."""
-
-    critiques: CritiqueSummary
-    """What their critiques say."""
-
-    searched_count: int
-    """Episodes that pass the filter; all of them were searched."""
-
-    words_only: bool
-    """True when the embedding backend was too slow to answer: only the task's
-    words counted.
-    """
 
 
 class RevokeApiKeyResponse(
@@ -5411,6 +5391,51 @@ class ScoreTerm(Answer[recall_service_pb2.ScoreTerm], of=recall_service_pb2.Scor
     """
 
 
+class SearchEpisodesResponse(
+    Answer[episode_pb2.SearchEpisodesResponse], of=episode_pb2.SearchEpisodesResponse
+):
+    """The episodes found."""
+
+    results: list[FoundEpisode]
+    """Best first. Fewer than `limit` if more would not fit in 3 MiB."""
+
+    critiques: CritiqueSummary
+    """What their critiques say."""
+
+    searched_count: int
+    """Episodes that pass the filter; all of them were searched."""
+
+    words_only: bool
+    """True when the embedding backend was too slow to answer: only the task's
+    words counted.
+    """
+
+
+class SearchKnowledgeResponse(
+    Answer[knowledge_pb2.SearchKnowledgeResponse], of=knowledge_pb2.SearchKnowledgeResponse
+):
+    """The knowledge found."""
+
+    entries: list[FoundKnowledge]
+    """Best first; exactly those shown in `markdown`."""
+
+    markdown: str
+    """The entries as text for a context window; if there are none, the text says
+    so.
+    """
+
+    token_count: int
+    """Tokens that `markdown` takes."""
+
+    omitted_count: int
+    """Entries within the limit that did not fit the token budget."""
+
+    words_only: bool
+    """True when the embedding backend was too slow to answer: only the query's
+    words counted.
+    """
+
+
 class SearchLessonsResponse(
     Answer[learn_service_pb2.SearchLessonsResponse], of=learn_service_pb2.SearchLessonsResponse
 ):
@@ -5471,36 +5496,6 @@ class SearchMemoriesResponse(
     rerank_ms: float
     """Milliseconds that reranking took, which `search_ms` does not count; 0 without
     it.
-    """
-
-
-class SearchPatternResponse(
-    Answer[memory_service_pb2.SearchPatternResponse], of=memory_service_pb2.SearchPatternResponse
-):
-    """The memories that match."""
-
-    results: list[MatchedMemory]
-    """Latest first, by when they began to hold; for a semantic pattern, closest
-    first. Fewer than `limit` if more would not fit in 3 MiB.
-    """
-
-    total_matches: int
-    """Memories that match, before `limit` is applied; for a semantic pattern,
-    among the closest 100.
-    """
-
-    matches_capped: bool
-    """True when there may be more that match."""
-
-    searched_count: int
-    """Memories that pass the filter, all of which were searched."""
-
-    search_ms: float
-    """Milliseconds that it took."""
-
-    partial: bool
-    """True when something that fits may be missing: the index, which a semantic
-    pattern needs, failed and is being rebuilt.
     """
 
 
@@ -5821,16 +5816,6 @@ class SessionSummary(
 
     updated_at: datetime | None
     """When the summary was made."""
-
-
-class SetDiscoveryScheduleResponse(
-    Answer[discovery_pb2.SetDiscoveryScheduleResponse],
-    of=discovery_pb2.SetDiscoveryScheduleResponse,
-):
-    """The schedule as it is now."""
-
-    schedule: DiscoverySchedule
-    """The schedule."""
 
 
 class ShapeRewardResponse(
@@ -6187,6 +6172,19 @@ class StartForgetResponse(
     """The operation."""
 
 
+class StartLearningSessionResponse(
+    Answer[learning_service_pb2.StartLearningSessionResponse],
+    of=learning_service_pb2.StartLearningSessionResponse,
+):
+    """The session."""
+
+    session: LearningSession
+    """The session as it stands."""
+
+    resumed: bool
+    """Whether it existed before."""
+
+
 class StartMoveTenantResponse(
     Answer[admin_service_pb2.StartMoveTenantResponse], of=admin_service_pb2.StartMoveTenantResponse
 ):
@@ -6245,38 +6243,6 @@ class State(Answer[learning_pb2.State], of=learning_pb2.State):
     label: str | None
     """For discrete spaces with labels, and for open_labels spaces.
     Up to 200 characters.
-    """
-
-
-class StoreEpisodeResponse(
-    Answer[episode_pb2.StoreEpisodeResponse], of=episode_pb2.StoreEpisodeResponse
-):
-    """The stored episode."""
-
-    episode: Episode
-    """The episode."""
-
-
-class StorePatternResponse(
-    Answer[pattern_pb2.StorePatternResponse], of=pattern_pb2.StorePatternResponse
-):
-    """The pattern as it is kept."""
-
-    pattern: Pattern
-    """The pattern."""
-
-
-class StoreReflectionResponse(
-    Answer[reflection_pb2.StoreReflectionResponse], of=reflection_pb2.StoreReflectionResponse
-):
-    """The stored reflection."""
-
-    reflection: Reflection
-    """The reflection."""
-
-    pruned_count: int
-    """Reflections removed because their session or project exceeded the server's
-    limits (MNEME_REFLECTIONS_PER_SESSION and _PER_PROJECT).
     """
 
 
@@ -6607,6 +6573,30 @@ class ToolUse(Answer[reflect_service_pb2.ToolUse], of=reflect_service_pb2.ToolUs
     """Calls that failed."""
 
 
+class TraceEffectsResponse(
+    Answer[causal_pb2.TraceEffectsResponse], of=causal_pb2.TraceEffectsResponse
+):
+    """The chains found."""
+
+    chains: list[CausalChain]
+    """What is likely to change most comes first: by confidence times the size of
+    the uplift. Fewer than `limit` if more would not fit in 3 MiB.
+    """
+
+    total_chains: int
+    """Chains that match."""
+
+    assumption: str
+    """What the product of uplifts takes for granted; empty if each chain is a
+    single edge.
+    """
+
+    truncated: bool
+    """True when there are so many chains that only the 10,000 surest were
+    followed.
+    """
+
+
 class TrainResponse(
     Answer[learning_service_pb2.TrainResponse], of=learning_service_pb2.TrainResponse
 ):
@@ -6857,6 +6847,16 @@ class UpdateAlertRuleResponse(
     """The rule as it is now."""
 
 
+class UpdateDiscoveryScheduleResponse(
+    Answer[discovery_pb2.UpdateDiscoveryScheduleResponse],
+    of=discovery_pb2.UpdateDiscoveryScheduleResponse,
+):
+    """The schedule as it is now."""
+
+    schedule: DiscoverySchedule
+    """The schedule."""
+
+
 class UpdateEdgeResponse(
     Answer[causal_service_pb2.UpdateEdgeResponse], of=causal_service_pb2.UpdateEdgeResponse
 ):
@@ -7063,7 +7063,6 @@ __all__ = [
     "Action",
     "ActionCount",
     "ActionScore",
-    "AddEdgeResponse",
     "Agent",
     "AlertDelivery",
     "AlertHistoryEntry",
@@ -7101,8 +7100,15 @@ __all__ = [
     "Counterfactual",
     "CreateAlertRuleResponse",
     "CreateApiKeyResponse",
+    "CreateEdgeResponse",
+    "CreateEpisodeResponse",
     "CreateExperimentResponse",
+    "CreateKnowledgeResponse",
     "CreateLessonResponse",
+    "CreateMemoriesResponse",
+    "CreateMemoryResponse",
+    "CreatePatternResponse",
+    "CreateReflectionResponse",
     "CreateSkillResponse",
     "CreateTenantResponse",
     "CritiquePoint",
@@ -7119,7 +7125,6 @@ __all__ = [
     "DeletePatternResponse",
     "DeleteSkillResponse",
     "DeleteTenantResponse",
-    "DescribeAlgorithmsResponse",
     "DictSpace",
     "DiscoverRequest",
     "DiscoverResponse",
@@ -7128,6 +7133,7 @@ __all__ = [
     "DiscreteSpace",
     "DownloadModelResponse",
     "EmbeddingStats",
+    "EndLearningSessionResponse",
     "EndSessionResponse",
     "Episode",
     "EpisodeFilter",
@@ -7171,14 +7177,13 @@ __all__ = [
     "GetEpisodeResponse",
     "GetExperimentResponse",
     "GetInclusionProofResponse",
+    "GetLearningMetricsResponse",
     "GetLearningSessionResponse",
     "GetLessonResponse",
-    "GetLogKeysResponse",
     "GetMemoryResponse",
-    "GetMetricsResponse",
+    "GetMemoryStatsResponse",
     "GetOperationResponse",
     "GetPatternResponse",
-    "GetPatternStatsResponse",
     "GetSessionResponse",
     "GetSkillResponse",
     "GetStatsResponse",
@@ -7190,9 +7195,6 @@ __all__ = [
     "ImportLessonsResponse",
     "ImportedTrajectory",
     "IndexStats",
-    "InitMemoryResponse",
-    "InsertMemoriesResponse",
-    "InsertMemoryResponse",
     "InsertionFigures",
     "Insight",
     "Interval",
@@ -7200,14 +7202,13 @@ __all__ = [
     "KnowledgeEntry",
     "LeafRange",
     "LearningMetrics",
-    "LearningServiceEndSessionResponse",
-    "LearningServiceStartSessionResponse",
     "LearningSession",
     "Lesson",
     "LinkSkillsResponse",
     "ListAgentsResponse",
     "ListAlertHistoryResponse",
     "ListAlertRulesResponse",
+    "ListAlgorithmsResponse",
     "ListApiKeysResponse",
     "ListEdgesResponse",
     "ListEpisodesResponse",
@@ -7215,8 +7216,10 @@ __all__ = [
     "ListExperimentsResponse",
     "ListLearningSessionsResponse",
     "ListLessonsResponse",
+    "ListLogKeysResponse",
     "ListMemoriesResponse",
     "ListOperationsResponse",
+    "ListPatternStatsResponse",
     "ListPatternsResponse",
     "ListReflectionsResponse",
     "ListSessionsResponse",
@@ -7225,14 +7228,13 @@ __all__ = [
     "ListTrajectoriesResponse",
     "LockedContext",
     "LogKey",
-    "LogKnowledgeResponse",
+    "MatchPatternResponse",
     "MatchedMemory",
     "Memory",
     "MemoryCounts",
     "MemoryDistribution",
     "MemoryQuality",
     "MemoryReceipt",
-    "MemoryServiceGetStatsResponse",
     "MetricsPoint",
     "MoveTenantResponse",
     "MultiDiscreteSpace",
@@ -7242,6 +7244,7 @@ __all__ = [
     "Numbers",
     "OffPolicyEvaluation",
     "OpenLabelsSpace",
+    "OpenMemoryResponse",
     "OpenObjectSpace",
     "Operation",
     "OperationProgress",
@@ -7255,8 +7258,6 @@ __all__ = [
     "PerformanceTrends",
     "PredictResponse",
     "Prediction",
-    "QueryEffectsResponse",
-    "QueryKnowledgeResponse",
     "RecallResponse",
     "RecallResult",
     "RecallTurn",
@@ -7265,6 +7266,7 @@ __all__ = [
     "RecordEventsResponse",
     "RecordExperienceResponse",
     "RecordObservationResponse",
+    "RecordPatternMatchesResponse",
     "RecordSkillUseResponse",
     "RecordTrajectoriesResponse",
     "Recovery",
@@ -7276,17 +7278,16 @@ __all__ = [
     "RegexPattern",
     "ReindexResponse",
     "RelatedSession",
-    "ReportPatternMatchesResponse",
     "RestoreResponse",
-    "RetrieveEpisodesResponse",
     "RevokeApiKeyResponse",
     "RotateLogKeyResponse",
     "RotateWebhookSecretResponse",
     "ScoreSteps",
     "ScoreTerm",
+    "SearchEpisodesResponse",
+    "SearchKnowledgeResponse",
     "SearchLessonsResponse",
     "SearchMemoriesResponse",
-    "SearchPatternResponse",
     "SearchReflectionsResponse",
     "SearchSessionsResponse",
     "SearchSkillsResponse",
@@ -7298,7 +7299,6 @@ __all__ = [
     "SessionComparison",
     "SessionLink",
     "SessionSummary",
-    "SetDiscoveryScheduleResponse",
     "ShapeRewardResponse",
     "ShapingComponents",
     "Skill",
@@ -7315,14 +7315,12 @@ __all__ = [
     "StartDeleteTenantResponse",
     "StartDiscoverResponse",
     "StartForgetResponse",
+    "StartLearningSessionResponse",
     "StartMoveTenantResponse",
     "StartReindexResponse",
     "StartRestoreResponse",
     "StartSessionResponse",
     "State",
-    "StoreEpisodeResponse",
-    "StorePatternResponse",
-    "StoreReflectionResponse",
     "StreamEventsResponse",
     "StructuralPattern",
     "SuccessRate",
@@ -7338,6 +7336,7 @@ __all__ = [
     "ToolLoop",
     "ToolSequences",
     "ToolUse",
+    "TraceEffectsResponse",
     "TrainResponse",
     "Trajectory",
     "TransferResponse",
@@ -7350,6 +7349,7 @@ __all__ = [
     "UndeleteLessonResponse",
     "UnlinkSkillsResponse",
     "UpdateAlertRuleResponse",
+    "UpdateDiscoveryScheduleResponse",
     "UpdateEdgeResponse",
     "UpdateLessonResponse",
     "UpdateMemoryResponse",

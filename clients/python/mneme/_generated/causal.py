@@ -13,11 +13,11 @@ from mneme._core._sync.caller import SyncCaller
 from mneme._core._sync.long_running import LongRunning
 from mneme._core.rpc import Rpc, update_of
 from mneme._generated.answers import (
-    AddEdgeResponse,
     AnalyzeExperimentResponse,
     AssignTreatmentResponse,
     CausalEdge,
     ConcludeExperimentResponse,
+    CreateEdgeResponse,
     CreateExperimentResponse,
     DeleteEdgeResponse,
     DeleteExperimentResponse,
@@ -29,21 +29,21 @@ from mneme._generated.answers import (
     ListEdgesResponse,
     ListExperimentsResponse,
     Operation,
-    QueryEffectsResponse,
     RecordObservationResponse,
-    SetDiscoveryScheduleResponse,
     StartDiscoverResponse,
+    TraceEffectsResponse,
+    UpdateDiscoveryScheduleResponse,
     UpdateEdgeResponse,
 )
 from mneme._generated.choices import ExperimentStatusChoice, FdrMethodChoice
 from mneme._generated.fields import DiscoverRequestFields, EdgeFilterFields, EpisodeFilterFields
 from mneme.v1 import causal_pb2, causal_service_pb2, discovery_pb2, episode_pb2, experiment_pb2
 
-_ADD_EDGE = Rpc(
+_CREATE_EDGE = Rpc(
     service="mneme.v1.CausalService",
-    method="AddEdge",
-    request=causal_pb2.AddEdgeRequest,
-    answer=AddEdgeResponse,
+    method="CreateEdge",
+    request=causal_pb2.CreateEdgeRequest,
+    answer=CreateEdgeResponse,
     repeatable=True,
     made_ids=("edge_id",),
 )
@@ -75,11 +75,11 @@ _DELETE_EDGE = Rpc(
     answer=DeleteEdgeResponse,
     repeatable=True,
 )
-_QUERY_EFFECTS = Rpc(
+_TRACE_EFFECTS = Rpc(
     service="mneme.v1.CausalService",
-    method="QueryEffects",
-    request=causal_pb2.QueryEffectsRequest,
-    answer=QueryEffectsResponse,
+    method="TraceEffects",
+    request=causal_pb2.TraceEffectsRequest,
+    answer=TraceEffectsResponse,
     repeatable=True,
 )
 _CREATE_EXPERIMENT = Rpc(
@@ -162,21 +162,21 @@ _GET_DISCOVERY_SCHEDULE = Rpc(
     answer=GetDiscoveryScheduleResponse,
     repeatable=True,
 )
-_SET_DISCOVERY_SCHEDULE = Rpc(
+_UPDATE_DISCOVERY_SCHEDULE = Rpc(
     service="mneme.v1.CausalService",
-    method="SetDiscoverySchedule",
-    request=discovery_pb2.SetDiscoveryScheduleRequest,
-    answer=SetDiscoveryScheduleResponse,
+    method="UpdateDiscoverySchedule",
+    request=discovery_pb2.UpdateDiscoveryScheduleRequest,
+    answer=UpdateDiscoveryScheduleResponse,
     repeatable=True,
 )
 
 RPCS = (
-    _ADD_EDGE,
+    _CREATE_EDGE,
     _GET_EDGE,
     _LIST_EDGES,
     _UPDATE_EDGE,
     _DELETE_EDGE,
-    _QUERY_EFFECTS,
+    _TRACE_EFFECTS,
     _CREATE_EXPERIMENT,
     _GET_EXPERIMENT,
     _LIST_EXPERIMENTS,
@@ -188,7 +188,7 @@ RPCS = (
     _DISCOVER,
     _START_DISCOVER,
     _GET_DISCOVERY_SCHEDULE,
-    _SET_DISCOVERY_SCHEDULE,
+    _UPDATE_DISCOVERY_SCHEDULE,
 )
 
 
@@ -200,7 +200,7 @@ class CausalMethods(SyncCaller):
     NOT_FOUND, just like one that does not exist.
     """
 
-    def add_edge(
+    def create_edge(
         self,
         cause: str,
         effect: str,
@@ -215,8 +215,8 @@ class CausalMethods(SyncCaller):
         metadata: Mapping[str, Any] | None = None,
         edge_id: str | None = None,
         timeout: float | None = None,
-    ) -> AddEdgeResponse:
-        """Adds an edge. The same edge again changes nothing.
+    ) -> CreateEdgeResponse:
+        """Creates an edge. The same edge again changes nothing.
 
         Scope: write. Repeatable: with `edge_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -245,10 +245,10 @@ class CausalMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The added edge.
+            The created edge.
         """
         return self._unary(
-            _ADD_EDGE,
+            _CREATE_EDGE,
             {
                 "cause": cause,
                 "effect": effect,
@@ -383,7 +383,7 @@ class CausalMethods(SyncCaller):
         timeout: float | None = None,
     ) -> UpdateEdgeResponse:
         """Changes the fields of an edge that the mask names. Cause and effect stay as
-        they are: add another edge.
+        they are: create another edge.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -461,7 +461,7 @@ class CausalMethods(SyncCaller):
             timeout,
         )
 
-    def query_effects(
+    def trace_effects(
         self,
         *,
         cause: str | None = None,
@@ -471,8 +471,8 @@ class CausalMethods(SyncCaller):
         limit: int | None = None,
         max_length: int | None = None,
         timeout: float | None = None,
-    ) -> QueryEffectsResponse:
-        """Finds what follows from a cause, what an effect comes from, or how one leads
+    ) -> TraceEffectsResponse:
+        """Traces what follows from a cause, what an effect comes from, or how one leads
         to the other: along chains of edges, with the effect multiplied through.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -494,7 +494,7 @@ class CausalMethods(SyncCaller):
             The chains found.
         """
         return self._unary(
-            _QUERY_EFFECTS,
+            _TRACE_EFFECTS,
             {
                 "cause": cause,
                 "effect": effect,
@@ -529,10 +529,10 @@ class CausalMethods(SyncCaller):
 
         Args:
             name: What it is called. Required; up to 200 characters, on one line; not blank.
-            cause: What the treated subjects get; a name as in AddEdge. Required; up to 300
+            cause: What the treated subjects get; a name as in CreateEdge. Required; up to 300
                 characters, on one line.
-            effect: What is measured of all of them; a name as in AddEdge. Required; up to 300
-                characters, on one line.
+            effect: What is measured of all of them; a name as in CreateEdge. Required; up to
+                300 characters, on one line.
             description: What is expected and why, in words. Up to 8,192 characters.
             block_size: How many subjects of one stratum are assigned as one block, so that the
                 arms stay balanced at any time. 1 to 100. Default: 4.
@@ -955,17 +955,18 @@ class CausalMethods(SyncCaller):
             timeout,
         )
 
-    def set_discovery_schedule(
+    def update_discovery_schedule(
         self,
         *,
         enabled: bool | None = None,
         time: str | None = None,
         question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
         timeout: float | None = None,
-    ) -> SetDiscoveryScheduleResponse:
-        """Has the server do what StartDiscover does once every night, or stops that.
-        A changed schedule takes effect the next night. A night in which no episode
-        has what `adjust_for` names ends in a failed operation, which says so.
+    ) -> UpdateDiscoveryScheduleResponse:
+        """Updates the schedule by which the server does what StartDiscover does, once
+        every night, or stops that. A changed schedule takes effect the next night. A
+        night in which no episode has what `adjust_for` names ends in a failed
+        operation, which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -984,7 +985,7 @@ class CausalMethods(SyncCaller):
             The schedule as it is now.
         """
         return self._unary(
-            _SET_DISCOVERY_SCHEDULE,
+            _UPDATE_DISCOVERY_SCHEDULE,
             {
                 "enabled": enabled,
                 "time": time,
@@ -1002,7 +1003,7 @@ class AsyncCausalMethods(AsyncCaller):
     NOT_FOUND, just like one that does not exist.
     """
 
-    async def add_edge(
+    async def create_edge(
         self,
         cause: str,
         effect: str,
@@ -1017,8 +1018,8 @@ class AsyncCausalMethods(AsyncCaller):
         metadata: Mapping[str, Any] | None = None,
         edge_id: str | None = None,
         timeout: float | None = None,
-    ) -> AddEdgeResponse:
-        """Adds an edge. The same edge again changes nothing.
+    ) -> CreateEdgeResponse:
+        """Creates an edge. The same edge again changes nothing.
 
         Scope: write. Repeatable: with `edge_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -1047,10 +1048,10 @@ class AsyncCausalMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The added edge.
+            The created edge.
         """
         return await self._unary(
-            _ADD_EDGE,
+            _CREATE_EDGE,
             {
                 "cause": cause,
                 "effect": effect,
@@ -1185,7 +1186,7 @@ class AsyncCausalMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> UpdateEdgeResponse:
         """Changes the fields of an edge that the mask names. Cause and effect stay as
-        they are: add another edge.
+        they are: create another edge.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -1263,7 +1264,7 @@ class AsyncCausalMethods(AsyncCaller):
             timeout,
         )
 
-    async def query_effects(
+    async def trace_effects(
         self,
         *,
         cause: str | None = None,
@@ -1273,8 +1274,8 @@ class AsyncCausalMethods(AsyncCaller):
         limit: int | None = None,
         max_length: int | None = None,
         timeout: float | None = None,
-    ) -> QueryEffectsResponse:
-        """Finds what follows from a cause, what an effect comes from, or how one leads
+    ) -> TraceEffectsResponse:
+        """Traces what follows from a cause, what an effect comes from, or how one leads
         to the other: along chains of edges, with the effect multiplied through.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -1296,7 +1297,7 @@ class AsyncCausalMethods(AsyncCaller):
             The chains found.
         """
         return await self._unary(
-            _QUERY_EFFECTS,
+            _TRACE_EFFECTS,
             {
                 "cause": cause,
                 "effect": effect,
@@ -1331,10 +1332,10 @@ class AsyncCausalMethods(AsyncCaller):
 
         Args:
             name: What it is called. Required; up to 200 characters, on one line; not blank.
-            cause: What the treated subjects get; a name as in AddEdge. Required; up to 300
+            cause: What the treated subjects get; a name as in CreateEdge. Required; up to 300
                 characters, on one line.
-            effect: What is measured of all of them; a name as in AddEdge. Required; up to 300
-                characters, on one line.
+            effect: What is measured of all of them; a name as in CreateEdge. Required; up to
+                300 characters, on one line.
             description: What is expected and why, in words. Up to 8,192 characters.
             block_size: How many subjects of one stratum are assigned as one block, so that the
                 arms stay balanced at any time. 1 to 100. Default: 4.
@@ -1757,17 +1758,18 @@ class AsyncCausalMethods(AsyncCaller):
             timeout,
         )
 
-    async def set_discovery_schedule(
+    async def update_discovery_schedule(
         self,
         *,
         enabled: bool | None = None,
         time: str | None = None,
         question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
         timeout: float | None = None,
-    ) -> SetDiscoveryScheduleResponse:
-        """Has the server do what StartDiscover does once every night, or stops that.
-        A changed schedule takes effect the next night. A night in which no episode
-        has what `adjust_for` names ends in a failed operation, which says so.
+    ) -> UpdateDiscoveryScheduleResponse:
+        """Updates the schedule by which the server does what StartDiscover does, once
+        every night, or stops that. A changed schedule takes effect the next night. A
+        night in which no episode has what `adjust_for` names ends in a failed
+        operation, which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -1786,7 +1788,7 @@ class AsyncCausalMethods(AsyncCaller):
             The schedule as it is now.
         """
         return await self._unary(
-            _SET_DISCOVERY_SCHEDULE,
+            _UPDATE_DISCOVERY_SCHEDULE,
             {
                 "enabled": enabled,
                 "time": time,

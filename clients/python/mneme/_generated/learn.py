@@ -13,7 +13,9 @@ from mneme._core.aio import AsyncStream
 from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream
 from mneme._generated.answers import (
+    CreateKnowledgeResponse,
     CreateLessonResponse,
+    CreateReflectionResponse,
     DeleteLessonResponse,
     ExportLessonsResponse,
     GetLessonResponse,
@@ -21,12 +23,10 @@ from mneme._generated.answers import (
     Lesson,
     ListLessonsResponse,
     ListReflectionsResponse,
-    LogKnowledgeResponse,
-    QueryKnowledgeResponse,
     Reflection,
+    SearchKnowledgeResponse,
     SearchLessonsResponse,
     SearchReflectionsResponse,
-    StoreReflectionResponse,
     SummarizeReflectionsResponse,
     UndeleteLessonResponse,
     UpdateLessonResponse,
@@ -109,11 +109,11 @@ _EXPORT_LESSONS = Rpc(
     answer=ExportLessonsResponse,
     repeatable=True,
 )
-_STORE_REFLECTION = Rpc(
+_CREATE_REFLECTION = Rpc(
     service="mneme.v1.LearnService",
-    method="StoreReflection",
-    request=reflection_pb2.StoreReflectionRequest,
-    answer=StoreReflectionResponse,
+    method="CreateReflection",
+    request=reflection_pb2.CreateReflectionRequest,
+    answer=CreateReflectionResponse,
     repeatable=True,
     made_ids=("reflection_id",),
 )
@@ -138,18 +138,18 @@ _SUMMARIZE_REFLECTIONS = Rpc(
     answer=SummarizeReflectionsResponse,
     repeatable=True,
 )
-_LOG_KNOWLEDGE = Rpc(
+_CREATE_KNOWLEDGE = Rpc(
     service="mneme.v1.LearnService",
-    method="LogKnowledge",
-    request=knowledge_pb2.LogKnowledgeRequest,
-    answer=LogKnowledgeResponse,
+    method="CreateKnowledge",
+    request=knowledge_pb2.CreateKnowledgeRequest,
+    answer=CreateKnowledgeResponse,
     repeatable=True,
 )
-_QUERY_KNOWLEDGE = Rpc(
+_SEARCH_KNOWLEDGE = Rpc(
     service="mneme.v1.LearnService",
-    method="QueryKnowledge",
-    request=knowledge_pb2.QueryKnowledgeRequest,
-    answer=QueryKnowledgeResponse,
+    method="SearchKnowledge",
+    request=knowledge_pb2.SearchKnowledgeRequest,
+    answer=SearchKnowledgeResponse,
     repeatable=True,
 )
 
@@ -163,12 +163,12 @@ RPCS = (
     _UNDELETE_LESSON,
     _IMPORT_LESSONS,
     _EXPORT_LESSONS,
-    _STORE_REFLECTION,
+    _CREATE_REFLECTION,
     _LIST_REFLECTIONS,
     _SEARCH_REFLECTIONS,
     _SUMMARIZE_REFLECTIONS,
-    _LOG_KNOWLEDGE,
-    _QUERY_KNOWLEDGE,
+    _CREATE_KNOWLEDGE,
+    _SEARCH_KNOWLEDGE,
 )
 
 
@@ -618,7 +618,7 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
-    def store_reflection(
+    def create_reflection(
         self,
         session_id: str,
         task_description: str,
@@ -635,9 +635,9 @@ class LearnMethods(SyncCaller):
         applied_reflection_ids: Iterable[str] | None = None,
         reflection_id: str | None = None,
         timeout: float | None = None,
-    ) -> StoreReflectionResponse:
-        """Stores what an agent concluded from an attempt. It can be found by its
-        meaning when the call returns.
+    ) -> CreateReflectionResponse:
+        """Creates a reflection: what an agent concluded from an attempt. It can be
+        found by its meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
@@ -669,10 +669,10 @@ class LearnMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The stored reflection.
+            The created reflection.
         """
         return self._unary(
-            _STORE_REFLECTION,
+            _CREATE_REFLECTION,
             {
                 "session_id": session_id,
                 "task_description": task_description,
@@ -834,7 +834,7 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
-    def log_knowledge(
+    def create_knowledge(
         self,
         project: str,
         type: KnowledgeTypeChoice,
@@ -848,8 +848,9 @@ class LearnMethods(SyncCaller):
         timestamp: datetime | None = None,
         entry_id: str | None = None,
         timeout: float | None = None,
-    ) -> LogKnowledgeResponse:
-        """Logs one line of experience. Repeating a line is reported as a duplicate.
+    ) -> CreateKnowledgeResponse:
+        """Creates an entry of the knowledge log: one line of experience. Repeating a
+        line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
@@ -874,10 +875,10 @@ class LearnMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The logged entry.
+            The entry.
         """
         return self._unary(
-            _LOG_KNOWLEDGE,
+            _CREATE_KNOWLEDGE,
             {
                 "project": project,
                 "type": type,
@@ -893,7 +894,7 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
-    def query_knowledge(
+    def search_knowledge(
         self,
         query: str,
         *,
@@ -903,8 +904,8 @@ class LearnMethods(SyncCaller):
         limit: int | None = None,
         token_budget: int | None = None,
         timeout: float | None = None,
-    ) -> QueryKnowledgeResponse:
-        """Returns the experience that bears on a query, ranked by meaning, recency
+    ) -> SearchKnowledgeResponse:
+        """Searches the experience that bears on a query, ranked by meaning, recency
         and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -928,7 +929,7 @@ class LearnMethods(SyncCaller):
             The knowledge found.
         """
         return self._unary(
-            _QUERY_KNOWLEDGE,
+            _SEARCH_KNOWLEDGE,
             {
                 "query": query,
                 "project": project,
@@ -1387,7 +1388,7 @@ class AsyncLearnMethods(AsyncCaller):
             timeout,
         )
 
-    async def store_reflection(
+    async def create_reflection(
         self,
         session_id: str,
         task_description: str,
@@ -1404,9 +1405,9 @@ class AsyncLearnMethods(AsyncCaller):
         applied_reflection_ids: Iterable[str] | None = None,
         reflection_id: str | None = None,
         timeout: float | None = None,
-    ) -> StoreReflectionResponse:
-        """Stores what an agent concluded from an attempt. It can be found by its
-        meaning when the call returns.
+    ) -> CreateReflectionResponse:
+        """Creates a reflection: what an agent concluded from an attempt. It can be
+        found by its meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
@@ -1438,10 +1439,10 @@ class AsyncLearnMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The stored reflection.
+            The created reflection.
         """
         return await self._unary(
-            _STORE_REFLECTION,
+            _CREATE_REFLECTION,
             {
                 "session_id": session_id,
                 "task_description": task_description,
@@ -1603,7 +1604,7 @@ class AsyncLearnMethods(AsyncCaller):
             timeout,
         )
 
-    async def log_knowledge(
+    async def create_knowledge(
         self,
         project: str,
         type: KnowledgeTypeChoice,
@@ -1617,8 +1618,9 @@ class AsyncLearnMethods(AsyncCaller):
         timestamp: datetime | None = None,
         entry_id: str | None = None,
         timeout: float | None = None,
-    ) -> LogKnowledgeResponse:
-        """Logs one line of experience. Repeating a line is reported as a duplicate.
+    ) -> CreateKnowledgeResponse:
+        """Creates an entry of the knowledge log: one line of experience. Repeating a
+        line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
@@ -1643,10 +1645,10 @@ class AsyncLearnMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The logged entry.
+            The entry.
         """
         return await self._unary(
-            _LOG_KNOWLEDGE,
+            _CREATE_KNOWLEDGE,
             {
                 "project": project,
                 "type": type,
@@ -1662,7 +1664,7 @@ class AsyncLearnMethods(AsyncCaller):
             timeout,
         )
 
-    async def query_knowledge(
+    async def search_knowledge(
         self,
         query: str,
         *,
@@ -1672,8 +1674,8 @@ class AsyncLearnMethods(AsyncCaller):
         limit: int | None = None,
         token_budget: int | None = None,
         timeout: float | None = None,
-    ) -> QueryKnowledgeResponse:
-        """Returns the experience that bears on a query, ranked by meaning, recency
+    ) -> SearchKnowledgeResponse:
+        """Searches the experience that bears on a query, ranked by meaning, recency
         and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -1697,7 +1699,7 @@ class AsyncLearnMethods(AsyncCaller):
             The knowledge found.
         """
         return await self._unary(
-            _QUERY_KNOWLEDGE,
+            _SEARCH_KNOWLEDGE,
             {
                 "query": query,
                 "project": project,

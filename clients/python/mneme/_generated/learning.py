@@ -15,22 +15,22 @@ from mneme._core.sync import Stream
 from mneme._generated.answers import (
     ActResponse,
     DeleteLearningSessionResponse,
-    DescribeAlgorithmsResponse,
     DownloadModelResponse,
+    EndLearningSessionResponse,
     ExplainResponse,
     FeedbackResponse,
+    GetLearningMetricsResponse,
     GetLearningSessionResponse,
-    GetMetricsResponse,
     ImportExperienceResponse,
-    LearningServiceEndSessionResponse,
-    LearningServiceStartSessionResponse,
     LearningSession,
+    ListAlgorithmsResponse,
     ListLearningSessionsResponse,
     ListTrajectoriesResponse,
     PredictResponse,
     RecordExperienceResponse,
     RecordTrajectoriesResponse,
     ShapeRewardResponse,
+    StartLearningSessionResponse,
     TrainResponse,
     Trajectory,
     TransferResponse,
@@ -56,18 +56,18 @@ from mneme._generated.fields import (
 )
 from mneme.v1 import learning_import_pb2, learning_pb2, learning_service_pb2, learning_trust_pb2
 
-_DESCRIBE_ALGORITHMS = Rpc(
+_LIST_ALGORITHMS = Rpc(
     service="mneme.v1.LearningService",
-    method="DescribeAlgorithms",
-    request=learning_service_pb2.DescribeAlgorithmsRequest,
-    answer=DescribeAlgorithmsResponse,
+    method="ListAlgorithms",
+    request=learning_service_pb2.ListAlgorithmsRequest,
+    answer=ListAlgorithmsResponse,
     repeatable=True,
 )
 _START_LEARNING_SESSION = Rpc(
     service="mneme.v1.LearningService",
-    method="StartSession",
-    request=learning_service_pb2.LearningServiceStartSessionRequest,
-    answer=LearningServiceStartSessionResponse,
+    method="StartLearningSession",
+    request=learning_service_pb2.StartLearningSessionRequest,
+    answer=StartLearningSessionResponse,
     repeatable=True,
     made_ids=("session_id",),
 )
@@ -151,11 +151,11 @@ _TRAIN = Rpc(
     answer=TrainResponse,
     repeatable=False,
 )
-_GET_METRICS = Rpc(
+_GET_LEARNING_METRICS = Rpc(
     service="mneme.v1.LearningService",
-    method="GetMetrics",
-    request=learning_service_pb2.GetMetricsRequest,
-    answer=GetMetricsResponse,
+    method="GetLearningMetrics",
+    request=learning_service_pb2.GetLearningMetricsRequest,
+    answer=GetLearningMetricsResponse,
     repeatable=True,
 )
 _EXPLAIN = Rpc(
@@ -181,9 +181,9 @@ _TRANSFER = Rpc(
 )
 _END_LEARNING_SESSION = Rpc(
     service="mneme.v1.LearningService",
-    method="EndSession",
-    request=learning_service_pb2.LearningServiceEndSessionRequest,
-    answer=LearningServiceEndSessionResponse,
+    method="EndLearningSession",
+    request=learning_service_pb2.EndLearningSessionRequest,
+    answer=EndLearningSessionResponse,
     repeatable=True,
 )
 _DOWNLOAD_MODEL = Rpc(
@@ -195,7 +195,7 @@ _DOWNLOAD_MODEL = Rpc(
 )
 
 RPCS = (
-    _DESCRIBE_ALGORITHMS,
+    _LIST_ALGORITHMS,
     _START_LEARNING_SESSION,
     _GET_LEARNING_SESSION,
     _LIST_LEARNING_SESSIONS,
@@ -208,7 +208,7 @@ RPCS = (
     _IMPORT_EXPERIENCE,
     _ACT,
     _TRAIN,
-    _GET_METRICS,
+    _GET_LEARNING_METRICS,
     _EXPLAIN,
     _SHAPE_REWARD,
     _TRANSFER,
@@ -229,13 +229,13 @@ class LearningMethods(SyncCaller):
     session is NOT_FOUND, just like one that does not exist.
     """
 
-    def describe_algorithms(
+    def list_algorithms(
         self,
         *,
         algorithm: str | None = None,
         timeout: float | None = None,
-    ) -> DescribeAlgorithmsResponse:
-        """Describes the algorithms: what they are for, on which spaces they work, and
+    ) -> ListAlgorithmsResponse:
+        """Lists the algorithms: what they are for, on which spaces they work, and
         which keys a session's config may have.
 
         Scope: learn. Repeatable: yes, it changes nothing.
@@ -250,7 +250,7 @@ class LearningMethods(SyncCaller):
             The algorithms.
         """
         return self._unary(
-            _DESCRIBE_ALGORITHMS,
+            _LIST_ALGORITHMS,
             {
                 "algorithm": algorithm,
             },
@@ -268,7 +268,7 @@ class LearningMethods(SyncCaller):
         seed: int | None = None,
         learning: LearningModeChoice | None = None,
         timeout: float | None = None,
-    ) -> LearningServiceStartSessionResponse:
+    ) -> StartLearningSessionResponse:
         """Starts a session, or resumes one: with the same definition, it goes on with
         what it has learned, even if it was ended.
 
@@ -285,8 +285,8 @@ class LearningMethods(SyncCaller):
         already has as many active sessions as it may have.
 
         Args:
-            algorithm: What learns; DescribeAlgorithms lists them. Required; up to 64
-                characters; of the form `^[a-z0-9_]*$`.
+            algorithm: What learns; ListAlgorithms lists them. Required; up to 64 characters; of
+                the form `^[a-z0-9_]*$`.
             session_id: The session's id. With the id of an existing session and the same
                 definition, that one is resumed. Up to 200 characters, on one line.
             config: The algorithm's keys; those left out have their defaults. Up to 8 KiB
@@ -924,7 +924,7 @@ class LearningMethods(SyncCaller):
             timeout,
         )
 
-    def get_metrics(
+    def get_learning_metrics(
         self,
         session_id: str,
         *,
@@ -932,7 +932,7 @@ class LearningMethods(SyncCaller):
         history_size: int | None = None,
         evaluate: bool | None = None,
         timeout: float | None = None,
-    ) -> GetMetricsResponse:
+    ) -> GetLearningMetricsResponse:
         """Returns how a session is doing: rewards, how settled they are, points for a
         chart and, if asked for, what the learned policy would have earned instead
         of what was done.
@@ -952,7 +952,7 @@ class LearningMethods(SyncCaller):
             How a session is doing.
         """
         return self._unary(
-            _GET_METRICS,
+            _GET_LEARNING_METRICS,
             {
                 "session_id": session_id,
                 "window_size": window_size,
@@ -1126,10 +1126,10 @@ class LearningMethods(SyncCaller):
         min_performance: float | None = None,
         skip_skill: bool | None = None,
         timeout: float | None = None,
-    ) -> LearningServiceEndSessionResponse:
+    ) -> EndLearningSessionResponse:
         """Ends a session: what it has learned is saved, and exported as an archive that
-        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-        changes nothing.
+        NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+        again changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -1211,13 +1211,13 @@ class AsyncLearningMethods(AsyncCaller):
     session is NOT_FOUND, just like one that does not exist.
     """
 
-    async def describe_algorithms(
+    async def list_algorithms(
         self,
         *,
         algorithm: str | None = None,
         timeout: float | None = None,
-    ) -> DescribeAlgorithmsResponse:
-        """Describes the algorithms: what they are for, on which spaces they work, and
+    ) -> ListAlgorithmsResponse:
+        """Lists the algorithms: what they are for, on which spaces they work, and
         which keys a session's config may have.
 
         Scope: learn. Repeatable: yes, it changes nothing.
@@ -1232,7 +1232,7 @@ class AsyncLearningMethods(AsyncCaller):
             The algorithms.
         """
         return await self._unary(
-            _DESCRIBE_ALGORITHMS,
+            _LIST_ALGORITHMS,
             {
                 "algorithm": algorithm,
             },
@@ -1250,7 +1250,7 @@ class AsyncLearningMethods(AsyncCaller):
         seed: int | None = None,
         learning: LearningModeChoice | None = None,
         timeout: float | None = None,
-    ) -> LearningServiceStartSessionResponse:
+    ) -> StartLearningSessionResponse:
         """Starts a session, or resumes one: with the same definition, it goes on with
         what it has learned, even if it was ended.
 
@@ -1267,8 +1267,8 @@ class AsyncLearningMethods(AsyncCaller):
         already has as many active sessions as it may have.
 
         Args:
-            algorithm: What learns; DescribeAlgorithms lists them. Required; up to 64
-                characters; of the form `^[a-z0-9_]*$`.
+            algorithm: What learns; ListAlgorithms lists them. Required; up to 64 characters; of
+                the form `^[a-z0-9_]*$`.
             session_id: The session's id. With the id of an existing session and the same
                 definition, that one is resumed. Up to 200 characters, on one line.
             config: The algorithm's keys; those left out have their defaults. Up to 8 KiB
@@ -1906,7 +1906,7 @@ class AsyncLearningMethods(AsyncCaller):
             timeout,
         )
 
-    async def get_metrics(
+    async def get_learning_metrics(
         self,
         session_id: str,
         *,
@@ -1914,7 +1914,7 @@ class AsyncLearningMethods(AsyncCaller):
         history_size: int | None = None,
         evaluate: bool | None = None,
         timeout: float | None = None,
-    ) -> GetMetricsResponse:
+    ) -> GetLearningMetricsResponse:
         """Returns how a session is doing: rewards, how settled they are, points for a
         chart and, if asked for, what the learned policy would have earned instead
         of what was done.
@@ -1934,7 +1934,7 @@ class AsyncLearningMethods(AsyncCaller):
             How a session is doing.
         """
         return await self._unary(
-            _GET_METRICS,
+            _GET_LEARNING_METRICS,
             {
                 "session_id": session_id,
                 "window_size": window_size,
@@ -2108,10 +2108,10 @@ class AsyncLearningMethods(AsyncCaller):
         min_performance: float | None = None,
         skip_skill: bool | None = None,
         timeout: float | None = None,
-    ) -> LearningServiceEndSessionResponse:
+    ) -> EndLearningSessionResponse:
         """Ends a session: what it has learned is saved, and exported as an archive that
-        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-        changes nothing.
+        NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+        again changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION

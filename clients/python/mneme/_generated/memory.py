@@ -15,24 +15,24 @@ from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream
 from mneme._generated.answers import (
     ClearCacheResponse,
+    CreateMemoriesResponse,
+    CreateMemoryResponse,
+    CreatePatternResponse,
     DeleteMemoriesResponse,
     DeletePatternResponse,
     GetMemoryResponse,
+    GetMemoryStatsResponse,
     GetPatternResponse,
-    GetPatternStatsResponse,
-    InitMemoryResponse,
-    InsertMemoriesResponse,
-    InsertMemoryResponse,
     ListMemoriesResponse,
     ListPatternsResponse,
+    ListPatternStatsResponse,
+    MatchPatternResponse,
     Memory,
-    MemoryServiceGetStatsResponse,
+    OpenMemoryResponse,
     Pattern,
     PatternStats,
-    ReportPatternMatchesResponse,
+    RecordPatternMatchesResponse,
     SearchMemoriesResponse,
-    SearchPatternResponse,
-    StorePatternResponse,
     UpdateMemoryResponse,
 )
 from mneme._generated.choices import CacheKindChoice, ImportanceChoice
@@ -46,19 +46,19 @@ from mneme._generated.fields import (
 )
 from mneme.v1 import memory_service_pb2, memory_stats_pb2, pattern_pb2
 
-_INSERT_MEMORY = Rpc(
+_CREATE_MEMORY = Rpc(
     service="mneme.v1.MemoryService",
-    method="InsertMemory",
-    request=memory_service_pb2.InsertMemoryRequest,
-    answer=InsertMemoryResponse,
+    method="CreateMemory",
+    request=memory_service_pb2.CreateMemoryRequest,
+    answer=CreateMemoryResponse,
     repeatable=True,
     made_ids=("memory_id",),
 )
-_INSERT_MEMORIES = Rpc(
+_CREATE_MEMORIES = Rpc(
     service="mneme.v1.MemoryService",
-    method="InsertMemories",
-    request=memory_service_pb2.InsertMemoriesRequest,
-    answer=InsertMemoriesResponse,
+    method="CreateMemories",
+    request=memory_service_pb2.CreateMemoriesRequest,
+    answer=CreateMemoriesResponse,
     repeatable=True,
     made_ids=("memory.id",),
 )
@@ -97,11 +97,11 @@ _DELETE_MEMORIES = Rpc(
     answer=DeleteMemoriesResponse,
     repeatable=True,
 )
-_STORE_PATTERN = Rpc(
+_CREATE_PATTERN = Rpc(
     service="mneme.v1.MemoryService",
-    method="StorePattern",
-    request=pattern_pb2.StorePatternRequest,
-    answer=StorePatternResponse,
+    method="CreatePattern",
+    request=pattern_pb2.CreatePatternRequest,
+    answer=CreatePatternResponse,
     repeatable=True,
 )
 _GET_PATTERN = Rpc(
@@ -125,39 +125,39 @@ _DELETE_PATTERN = Rpc(
     answer=DeletePatternResponse,
     repeatable=True,
 )
-_SEARCH_PATTERN = Rpc(
+_MATCH_PATTERN = Rpc(
     service="mneme.v1.MemoryService",
-    method="SearchPattern",
-    request=memory_service_pb2.SearchPatternRequest,
-    answer=SearchPatternResponse,
+    method="MatchPattern",
+    request=memory_service_pb2.MatchPatternRequest,
+    answer=MatchPatternResponse,
     repeatable=True,
 )
-_REPORT_PATTERN_MATCHES = Rpc(
+_RECORD_PATTERN_MATCHES = Rpc(
     service="mneme.v1.MemoryService",
-    method="ReportPatternMatches",
-    request=pattern_pb2.ReportPatternMatchesRequest,
-    answer=ReportPatternMatchesResponse,
+    method="RecordPatternMatches",
+    request=pattern_pb2.RecordPatternMatchesRequest,
+    answer=RecordPatternMatchesResponse,
     repeatable=True,
 )
-_GET_PATTERN_STATS = Rpc(
+_LIST_PATTERN_STATS = Rpc(
     service="mneme.v1.MemoryService",
-    method="GetPatternStats",
-    request=pattern_pb2.GetPatternStatsRequest,
-    answer=GetPatternStatsResponse,
+    method="ListPatternStats",
+    request=pattern_pb2.ListPatternStatsRequest,
+    answer=ListPatternStatsResponse,
     repeatable=True,
 )
-_INIT_MEMORY = Rpc(
+_OPEN_MEMORY = Rpc(
     service="mneme.v1.MemoryService",
-    method="InitMemory",
-    request=memory_stats_pb2.InitMemoryRequest,
-    answer=InitMemoryResponse,
+    method="OpenMemory",
+    request=memory_stats_pb2.OpenMemoryRequest,
+    answer=OpenMemoryResponse,
     repeatable=False,
 )
 _GET_MEMORY_STATS = Rpc(
     service="mneme.v1.MemoryService",
-    method="GetStats",
-    request=memory_stats_pb2.MemoryServiceGetStatsRequest,
-    answer=MemoryServiceGetStatsResponse,
+    method="GetMemoryStats",
+    request=memory_stats_pb2.GetMemoryStatsRequest,
+    answer=GetMemoryStatsResponse,
     repeatable=True,
 )
 _CLEAR_CACHE = Rpc(
@@ -169,21 +169,21 @@ _CLEAR_CACHE = Rpc(
 )
 
 RPCS = (
-    _INSERT_MEMORY,
-    _INSERT_MEMORIES,
+    _CREATE_MEMORY,
+    _CREATE_MEMORIES,
     _GET_MEMORY,
     _UPDATE_MEMORY,
     _LIST_MEMORIES,
     _SEARCH_MEMORIES,
     _DELETE_MEMORIES,
-    _STORE_PATTERN,
+    _CREATE_PATTERN,
     _GET_PATTERN,
     _LIST_PATTERNS,
     _DELETE_PATTERN,
-    _SEARCH_PATTERN,
-    _REPORT_PATTERN_MATCHES,
-    _GET_PATTERN_STATS,
-    _INIT_MEMORY,
+    _MATCH_PATTERN,
+    _RECORD_PATTERN_MATCHES,
+    _LIST_PATTERN_STATS,
+    _OPEN_MEMORY,
     _GET_MEMORY_STATS,
     _CLEAR_CACHE,
 )
@@ -200,7 +200,7 @@ class MemoryMethods(SyncCaller):
     them. The server never decides by itself that one memory replaces another.
     """
 
-    def insert_memory(
+    def create_memory(
         self,
         text: str,
         *,
@@ -217,8 +217,8 @@ class MemoryMethods(SyncCaller):
         similar_limit: int | None = None,
         wait_indexed: bool | None = None,
         timeout: float | None = None,
-    ) -> InsertMemoryResponse:
-        """Stores a memory. It can be found by its meaning when the call returns,
+    ) -> CreateMemoryResponse:
+        """Creates a memory. It can be found by its meaning when the call returns,
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
@@ -269,7 +269,7 @@ class MemoryMethods(SyncCaller):
             The memory, and what came with storing it.
         """
         return self._unary(
-            _INSERT_MEMORY,
+            _CREATE_MEMORY,
             {
                 "text": text,
                 "user_id": user_id,
@@ -288,16 +288,16 @@ class MemoryMethods(SyncCaller):
             timeout,
         )
 
-    remember = insert_memory
+    remember = create_memory
 
-    def insert_memories(
+    def create_memories(
         self,
         memories: Iterable[NewMemoryFields | memory_service_pb2.NewMemory],
         *,
         timeout: float | None = None,
-    ) -> Stream[InsertMemoriesResponse]:
-        """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says about one
+    ) -> Stream[CreateMemoriesResponse]:
+        """Creates a stream of memories in batches and acknowledges each batch once it
+        is durable, with counts and times so far. What CreateMemory says about one
         memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -336,7 +336,7 @@ class MemoryMethods(SyncCaller):
             last one says what became of the stream. A stream without memories gets one, too.
         """
         return self._bidirectional(
-            _INSERT_MEMORIES,
+            _CREATE_MEMORIES,
             memories,
             timeout,
         )
@@ -397,11 +397,11 @@ class MemoryMethods(SyncCaller):
         timeout: float | None = None,
     ) -> UpdateMemoryResponse:
         """Changes fields of a memory. What the mask does not name is kept. A changed
-        text is embedded again. To keep what was true before, insert another memory
+        text is embedded again. To keep what was true before, create another memory
         with `supersedes` instead.
 
         A change of the text, user, agent or project is made even if another memory
-        that holds says the same afterwards, as InsertMemory understands it; the
+        that holds says the same afterwards, as CreateMemory understands it; the
         answer then names that memory. REST answers with the memory alone and cannot
         tell it.
 
@@ -568,9 +568,9 @@ class MemoryMethods(SyncCaller):
             include_superseded: Superseded ones too.
             rerank: Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
                 that a causal edge states for the memory (with `memory:ID` as its cause; see
-                AddEdge), cut off at -1 and 1. If several edges lead out of one memory, the one
-                with the greatest confidence times uplift counts, provided its confidence is at
-                least 0.5; without such an edge, the uplift is 0.
+                CreateEdge), cut off at -1 and 1. If several edges lead out of one memory, the
+                one with the greatest confidence times uplift counts, provided its confidence is
+                at least 0.5; without such an edge, the uplift is 0.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -639,7 +639,7 @@ class MemoryMethods(SyncCaller):
             timeout,
         )
 
-    def store_pattern(
+    def create_pattern(
         self,
         name: str,
         *,
@@ -648,8 +648,8 @@ class MemoryMethods(SyncCaller):
         semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
         structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
         timeout: float | None = None,
-    ) -> StorePatternResponse:
-        """Stores a pattern: something to look for in memories, under a name. The same
+    ) -> CreatePatternResponse:
+        """Creates a pattern: something to look for in memories, under a name. The same
         pattern again changes nothing; to change one, delete it first.
 
         Scope: write. Repeatable: yes.
@@ -670,7 +670,7 @@ class MemoryMethods(SyncCaller):
             The pattern as it is kept.
         """
         return self._unary(
-            _STORE_PATTERN,
+            _CREATE_PATTERN,
             {
                 "name": name,
                 "description": description,
@@ -792,7 +792,7 @@ class MemoryMethods(SyncCaller):
             timeout,
         )
 
-    def search_pattern(
+    def match_pattern(
         self,
         name: str,
         *,
@@ -802,8 +802,8 @@ class MemoryMethods(SyncCaller):
         omit_matches: bool | None = None,
         peek: bool | None = None,
         timeout: float | None = None,
-    ) -> SearchPatternResponse:
-        """Searches memories with a stored pattern, and says where they match. All
+    ) -> MatchPatternResponse:
+        """Matches memories with a stored pattern, and says where they match. All
         memories that pass the filter are looked at: for a regular expression or a
         structure, that takes time in proportion to their number.
 
@@ -827,7 +827,7 @@ class MemoryMethods(SyncCaller):
             The memories that match.
         """
         return self._unary(
-            _SEARCH_PATTERN,
+            _MATCH_PATTERN,
             {
                 "name": name,
                 "filter": filter,
@@ -839,14 +839,14 @@ class MemoryMethods(SyncCaller):
             timeout,
         )
 
-    def report_pattern_matches(
+    def record_pattern_matches(
         self,
         name: str,
         verdicts: Iterable[MatchVerdictFields | pattern_pb2.MatchVerdict],
         *,
         timeout: float | None = None,
-    ) -> ReportPatternMatchesResponse:
-        """Reports whether matches were right: a pattern's success rate is computed
+    ) -> RecordPatternMatchesResponse:
+        """Records whether matches were right: a pattern's success rate is computed
         from that.
 
         Scope: write. Repeatable: yes.
@@ -863,7 +863,7 @@ class MemoryMethods(SyncCaller):
             What is now known about the pattern.
         """
         return self._unary(
-            _REPORT_PATTERN_MATCHES,
+            _RECORD_PATTERN_MATCHES,
             {
                 "name": name,
                 "verdicts": verdicts,
@@ -871,15 +871,15 @@ class MemoryMethods(SyncCaller):
             timeout,
         )
 
-    def get_pattern_stats(
+    def list_pattern_stats(
         self,
         *,
         name: str | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
-    ) -> GetPatternStatsResponse:
-        """Returns how patterns were used, and what was reported about their matches.
+    ) -> ListPatternStatsResponse:
+        """Lists how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -898,7 +898,7 @@ class MemoryMethods(SyncCaller):
             Statistics of patterns.
         """
         return self._unary(
-            _GET_PATTERN_STATS,
+            _LIST_PATTERN_STATS,
             {
                 "name": name,
                 "page_size": page_size,
@@ -907,16 +907,16 @@ class MemoryMethods(SyncCaller):
             timeout,
         )
 
-    def iter_get_pattern_stats(
+    def iter_pattern_stats(
         self,
         *,
         name: str | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> Iterator[PatternStats]:
-        """Walks all pages of `get_pattern_stats`, fetching each when it is reached.
+        """Walks all pages of `list_pattern_stats`, fetching each when it is reached.
 
-        Returns how patterns were used, and what was reported about their matches.
+        Lists how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -930,7 +930,7 @@ class MemoryMethods(SyncCaller):
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
-            _GET_PATTERN_STATS,
+            _LIST_PATTERN_STATS,
             {
                 "name": name,
                 "page_size": page_size,
@@ -939,7 +939,7 @@ class MemoryMethods(SyncCaller):
             timeout,
         )
 
-    def init_memory(
+    def open_memory(
         self,
         *,
         dimension: int | None = None,
@@ -947,10 +947,10 @@ class MemoryMethods(SyncCaller):
         reset: bool | None = None,
         confirm_tenant_id: str | None = None,
         timeout: float | None = None,
-    ) -> InitMemoryResponse:
-        """Makes a tenant's memory ready, as any first call does, too, and returns
-        what it holds. The model is the server's; a request that asks for another
-        is refused.
+    ) -> OpenMemoryResponse:
+        """Opens a tenant's memory: makes it ready, as any first call does, too, and
+        returns what it holds. The model is the server's; a request that asks for
+        another is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -971,7 +971,7 @@ class MemoryMethods(SyncCaller):
             What the memory holds.
         """
         return self._unary(
-            _INIT_MEMORY,
+            _OPEN_MEMORY,
             {
                 "dimension": dimension,
                 "model": model,
@@ -987,7 +987,7 @@ class MemoryMethods(SyncCaller):
         include_distribution: bool | None = None,
         include_quality: bool | None = None,
         timeout: float | None = None,
-    ) -> MemoryServiceGetStatsResponse:
+    ) -> GetMemoryStatsResponse:
         """Returns what the caller's tenant holds, how much room that takes, and how
         searches went.
 
@@ -1063,7 +1063,7 @@ class AsyncMemoryMethods(AsyncCaller):
     them. The server never decides by itself that one memory replaces another.
     """
 
-    async def insert_memory(
+    async def create_memory(
         self,
         text: str,
         *,
@@ -1080,8 +1080,8 @@ class AsyncMemoryMethods(AsyncCaller):
         similar_limit: int | None = None,
         wait_indexed: bool | None = None,
         timeout: float | None = None,
-    ) -> InsertMemoryResponse:
-        """Stores a memory. It can be found by its meaning when the call returns,
+    ) -> CreateMemoryResponse:
+        """Creates a memory. It can be found by its meaning when the call returns,
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
@@ -1132,7 +1132,7 @@ class AsyncMemoryMethods(AsyncCaller):
             The memory, and what came with storing it.
         """
         return await self._unary(
-            _INSERT_MEMORY,
+            _CREATE_MEMORY,
             {
                 "text": text,
                 "user_id": user_id,
@@ -1151,16 +1151,16 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout,
         )
 
-    remember = insert_memory
+    remember = create_memory
 
-    def insert_memories(
+    def create_memories(
         self,
         memories: AnyIterable[NewMemoryFields | memory_service_pb2.NewMemory],
         *,
         timeout: float | None = None,
-    ) -> AsyncStream[InsertMemoriesResponse]:
-        """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says about one
+    ) -> AsyncStream[CreateMemoriesResponse]:
+        """Creates a stream of memories in batches and acknowledges each batch once it
+        is durable, with counts and times so far. What CreateMemory says about one
         memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -1199,7 +1199,7 @@ class AsyncMemoryMethods(AsyncCaller):
             last one says what became of the stream. A stream without memories gets one, too.
         """
         return self._bidirectional(
-            _INSERT_MEMORIES,
+            _CREATE_MEMORIES,
             memories,
             timeout,
         )
@@ -1260,11 +1260,11 @@ class AsyncMemoryMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> UpdateMemoryResponse:
         """Changes fields of a memory. What the mask does not name is kept. A changed
-        text is embedded again. To keep what was true before, insert another memory
+        text is embedded again. To keep what was true before, create another memory
         with `supersedes` instead.
 
         A change of the text, user, agent or project is made even if another memory
-        that holds says the same afterwards, as InsertMemory understands it; the
+        that holds says the same afterwards, as CreateMemory understands it; the
         answer then names that memory. REST answers with the memory alone and cannot
         tell it.
 
@@ -1431,9 +1431,9 @@ class AsyncMemoryMethods(AsyncCaller):
             include_superseded: Superseded ones too.
             rerank: Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
                 that a causal edge states for the memory (with `memory:ID` as its cause; see
-                AddEdge), cut off at -1 and 1. If several edges lead out of one memory, the one
-                with the greatest confidence times uplift counts, provided its confidence is at
-                least 0.5; without such an edge, the uplift is 0.
+                CreateEdge), cut off at -1 and 1. If several edges lead out of one memory, the
+                one with the greatest confidence times uplift counts, provided its confidence is
+                at least 0.5; without such an edge, the uplift is 0.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1502,7 +1502,7 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout,
         )
 
-    async def store_pattern(
+    async def create_pattern(
         self,
         name: str,
         *,
@@ -1511,8 +1511,8 @@ class AsyncMemoryMethods(AsyncCaller):
         semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
         structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
         timeout: float | None = None,
-    ) -> StorePatternResponse:
-        """Stores a pattern: something to look for in memories, under a name. The same
+    ) -> CreatePatternResponse:
+        """Creates a pattern: something to look for in memories, under a name. The same
         pattern again changes nothing; to change one, delete it first.
 
         Scope: write. Repeatable: yes.
@@ -1533,7 +1533,7 @@ class AsyncMemoryMethods(AsyncCaller):
             The pattern as it is kept.
         """
         return await self._unary(
-            _STORE_PATTERN,
+            _CREATE_PATTERN,
             {
                 "name": name,
                 "description": description,
@@ -1655,7 +1655,7 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout,
         )
 
-    async def search_pattern(
+    async def match_pattern(
         self,
         name: str,
         *,
@@ -1665,8 +1665,8 @@ class AsyncMemoryMethods(AsyncCaller):
         omit_matches: bool | None = None,
         peek: bool | None = None,
         timeout: float | None = None,
-    ) -> SearchPatternResponse:
-        """Searches memories with a stored pattern, and says where they match. All
+    ) -> MatchPatternResponse:
+        """Matches memories with a stored pattern, and says where they match. All
         memories that pass the filter are looked at: for a regular expression or a
         structure, that takes time in proportion to their number.
 
@@ -1690,7 +1690,7 @@ class AsyncMemoryMethods(AsyncCaller):
             The memories that match.
         """
         return await self._unary(
-            _SEARCH_PATTERN,
+            _MATCH_PATTERN,
             {
                 "name": name,
                 "filter": filter,
@@ -1702,14 +1702,14 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout,
         )
 
-    async def report_pattern_matches(
+    async def record_pattern_matches(
         self,
         name: str,
         verdicts: Iterable[MatchVerdictFields | pattern_pb2.MatchVerdict],
         *,
         timeout: float | None = None,
-    ) -> ReportPatternMatchesResponse:
-        """Reports whether matches were right: a pattern's success rate is computed
+    ) -> RecordPatternMatchesResponse:
+        """Records whether matches were right: a pattern's success rate is computed
         from that.
 
         Scope: write. Repeatable: yes.
@@ -1726,7 +1726,7 @@ class AsyncMemoryMethods(AsyncCaller):
             What is now known about the pattern.
         """
         return await self._unary(
-            _REPORT_PATTERN_MATCHES,
+            _RECORD_PATTERN_MATCHES,
             {
                 "name": name,
                 "verdicts": verdicts,
@@ -1734,15 +1734,15 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout,
         )
 
-    async def get_pattern_stats(
+    async def list_pattern_stats(
         self,
         *,
         name: str | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
         timeout: float | None = None,
-    ) -> GetPatternStatsResponse:
-        """Returns how patterns were used, and what was reported about their matches.
+    ) -> ListPatternStatsResponse:
+        """Lists how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1761,7 +1761,7 @@ class AsyncMemoryMethods(AsyncCaller):
             Statistics of patterns.
         """
         return await self._unary(
-            _GET_PATTERN_STATS,
+            _LIST_PATTERN_STATS,
             {
                 "name": name,
                 "page_size": page_size,
@@ -1770,16 +1770,16 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout,
         )
 
-    def iter_get_pattern_stats(
+    def iter_pattern_stats(
         self,
         *,
         name: str | None = None,
         page_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[PatternStats]:
-        """Walks all pages of `get_pattern_stats`, fetching each when it is reached.
+        """Walks all pages of `list_pattern_stats`, fetching each when it is reached.
 
-        Returns how patterns were used, and what was reported about their matches.
+        Lists how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -1793,7 +1793,7 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
-            _GET_PATTERN_STATS,
+            _LIST_PATTERN_STATS,
             {
                 "name": name,
                 "page_size": page_size,
@@ -1802,7 +1802,7 @@ class AsyncMemoryMethods(AsyncCaller):
             timeout,
         )
 
-    async def init_memory(
+    async def open_memory(
         self,
         *,
         dimension: int | None = None,
@@ -1810,10 +1810,10 @@ class AsyncMemoryMethods(AsyncCaller):
         reset: bool | None = None,
         confirm_tenant_id: str | None = None,
         timeout: float | None = None,
-    ) -> InitMemoryResponse:
-        """Makes a tenant's memory ready, as any first call does, too, and returns
-        what it holds. The model is the server's; a request that asks for another
-        is refused.
+    ) -> OpenMemoryResponse:
+        """Opens a tenant's memory: makes it ready, as any first call does, too, and
+        returns what it holds. The model is the server's; a request that asks for
+        another is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -1834,7 +1834,7 @@ class AsyncMemoryMethods(AsyncCaller):
             What the memory holds.
         """
         return await self._unary(
-            _INIT_MEMORY,
+            _OPEN_MEMORY,
             {
                 "dimension": dimension,
                 "model": model,
@@ -1850,7 +1850,7 @@ class AsyncMemoryMethods(AsyncCaller):
         include_distribution: bool | None = None,
         include_quality: bool | None = None,
         timeout: float | None = None,
-    ) -> MemoryServiceGetStatsResponse:
+    ) -> GetMemoryStatsResponse:
         """Returns what the caller's tenant holds, how much room that takes, and how
         searches went.
 

@@ -322,7 +322,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "get_webhook_secret": {},
     "rotate_webhook_secret": {},
-    "add_edge": {
+    "create_edge": {
         "cause": Parameter("text", "What brings it about.", required=True, most=300),
         "effect": Parameter("text", "What is brought about.", required=True, most=300),
         "uplift": Parameter(
@@ -411,7 +411,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "delete_edge": {
         "edge_id": Parameter("text", "The edge.", required=True, most=200),
     },
-    "query_effects": {
+    "trace_effects": {
         "cause": Parameter("text", "Chains that begin here.", most=300),
         "effect": Parameter("text", "Chains that end here.", most=300),
         "min_confidence": Parameter(
@@ -436,11 +436,14 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "create_experiment": {
         "name": Parameter("text", "What it is called.", required=True, most=200),
         "cause": Parameter(
-            "text", "What the treated subjects get; a name as in AddEdge.", required=True, most=300
+            "text",
+            "What the treated subjects get; a name as in CreateEdge.",
+            required=True,
+            most=300,
         ),
         "effect": Parameter(
             "text",
-            "What is measured of all of them; a name as in AddEdge.",
+            "What is measured of all of them; a name as in CreateEdge.",
             required=True,
             most=300,
         ),
@@ -587,7 +590,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
     },
     "get_discovery_schedule": {},
-    "set_discovery_schedule": {
+    "update_discovery_schedule": {
         "enabled": Parameter("flag", "Whether to discover every night."),
         "time": Parameter("text", "When, as HH:MM of UTC.", default="03:00"),
         "question": Parameter("DiscoverRequest", "What to discover; no dry run."),
@@ -822,7 +825,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "export_lessons": {
         "filter": Parameter("LessonFilter", "Which lessons; archived ones only if it says so."),
     },
-    "store_reflection": {
+    "create_reflection": {
         "session_id": Parameter("text", "The session of the attempt.", required=True, most=200),
         "project": Parameter("text", "The project; may be empty.", most=200),
         "task_description": Parameter("text", "What was attempted.", required=True, most=8192),
@@ -892,7 +895,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
     },
-    "log_knowledge": {
+    "create_knowledge": {
         "project": Parameter(
             "text", "The project, usually a repository's name.", required=True, most=200
         ),
@@ -913,7 +916,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text", "Choose the id to make retries harmless; see KnowledgeEntry.id.", most=200
         ),
     },
-    "query_knowledge": {
+    "search_knowledge": {
         "query": Parameter("text", "What to look for, in words.", required=True, most=8192),
         "project": Parameter("text", "Of this project; unset: of all.", optional=True, most=200),
         "type": Parameter("choice", "Of this kind.", choices=("error", "success", "pattern")),
@@ -1021,13 +1024,13 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
     },
-    "describe_algorithms": {
+    "list_algorithms": {
         "algorithm": Parameter("text", "Only this one; empty: all.", most=64),
     },
     "start_learning_session": {
         "session_id": Parameter("text", "The session's id.", most=200),
         "algorithm": Parameter(
-            "text", "What learns; DescribeAlgorithms lists them.", required=True, most=64
+            "text", "What learns; ListAlgorithms lists them.", required=True, most=64
         ),
         "config": Parameter("json", "The algorithm's keys; those left out have their defaults."),
         "state_space": Parameter("Space", "Which states there are; unset: any object."),
@@ -1223,7 +1226,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=4096,
         ),
     },
-    "get_metrics": {
+    "get_learning_metrics": {
         "session_id": Parameter("text", "The session.", required=True, most=200),
         "window_size": Parameter(
             "integer", "How many episodes moving averages cover.", least=1, most=10000, default=100
@@ -1312,7 +1315,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "download_model": {
         "session_id": Parameter("text", "The session.", required=True, most=200),
     },
-    "insert_memory": {
+    "create_memory": {
         "text": Parameter("text", "What is to be remembered.", required=True, most=65536),
         "user_id": Parameter("text", "The user it is about.", most=200),
         "agent_id": Parameter(
@@ -1347,7 +1350,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "wait_indexed": Parameter("flag", "Answer only when it can be found by its meaning too."),
     },
-    "insert_memories": {
+    "create_memories": {
         "memory": Parameter("NewMemory", "The memory.", required=True),
     },
     "get_memory": {
@@ -1403,7 +1406,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "include_superseded": Parameter("flag", "Superseded ones too."),
         "rerank": Parameter(
             "flag",
-            "Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift that a causal edge states for the memory (with `memory:ID` as its cause; see AddEdge), cut off at -1 and 1.",
+            "Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift that a causal edge states for the memory (with `memory:ID` as its cause; see CreateEdge), cut off at -1 and 1.",
         ),
     },
     "delete_memories": {
@@ -1415,7 +1418,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "Delete what rests on them, too: episodes whose `memory_ids` name one of them, skills all of whose source episodes are then deleted, and the edges of cause and effect that begin or end at any of these.",
         ),
     },
-    "store_pattern": {
+    "create_pattern": {
         "name": Parameter("text", "Its name.", required=True, most=200),
         "description": Parameter("text", "What it is for.", most=2000),
         "regex": Parameter("RegexPattern", "A regular expression."),
@@ -1434,7 +1437,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "delete_pattern": {
         "name": Parameter("text", "Its name.", required=True, most=200),
     },
-    "search_pattern": {
+    "match_pattern": {
         "name": Parameter("text", "The pattern's name.", required=True, most=200),
         "filter": Parameter("MemoryFilter", "Which memories."),
         "limit": Parameter("integer", "Maximum number of memories.", least=1, most=100, default=10),
@@ -1445,20 +1448,20 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "Do not count this as a use (see `PatternStats`): for people who look at what a pattern finds.",
         ),
     },
-    "report_pattern_matches": {
+    "record_pattern_matches": {
         "name": Parameter("text", "The pattern's name.", required=True, most=200),
         "verdicts": Parameter(
             "MatchVerdict", "One verdict for each memory.", many=True, required=True, most=1000
         ),
     },
-    "get_pattern_stats": {
+    "list_pattern_stats": {
         "name": Parameter("text", "The pattern's name; empty: all patterns, by name.", most=200),
         "page_size": Parameter("integer", "Patterns per page.", least=1, most=1000, default=50),
         "page_token": Parameter(
             "text", "The token from the previous page; empty for the first.", most=2000
         ),
     },
-    "init_memory": {
+    "open_memory": {
         "dimension": Parameter(
             "integer",
             "What the vectors' dimension should be; 0: whatever it is.",
@@ -1552,7 +1555,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "size": Parameter("integer", "The size of the head; 0 means all leaves.", least=0),
     },
-    "get_log_keys": {},
+    "list_log_keys": {},
     "rotate_log_key": {
         "tenant_id": Parameter("text", "The tenant; empty means the caller's own."),
     },
@@ -1722,7 +1725,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "SessionComparisonParams", "Parameters of SESSION_COMPARISON."
         ),
     },
-    "store_episode": {
+    "create_episode": {
         "session_id": Parameter("text", "The session in which it happened.", most=200),
         "task": Parameter("text", "What was to be done.", most=8192),
         "input": Parameter("text", "What the agent was given.", most=65536),
@@ -1774,7 +1777,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text", "The token from the previous page; empty for the first.", most=2000
         ),
     },
-    "retrieve_episodes": {
+    "search_episodes": {
         "task": Parameter("text", "The task at hand, in words.", required=True, most=8192),
         "filter": Parameter("EpisodeFilter", "Which episodes."),
         "limit": Parameter("integer", "Maximum number of episodes.", least=1, most=100, default=5),

@@ -10,7 +10,7 @@ from mneme._generated.answers import (
     GetCheckpointResponse,
     GetConsistencyProofResponse,
     GetInclusionProofResponse,
-    GetLogKeysResponse,
+    ListLogKeysResponse,
     RotateLogKeyResponse,
 )
 from mneme._generated.choices import MemoryKindChoice
@@ -37,11 +37,11 @@ _GET_INCLUSION_PROOF = Rpc(
     answer=GetInclusionProofResponse,
     repeatable=True,
 )
-_GET_LOG_KEYS = Rpc(
+_LIST_LOG_KEYS = Rpc(
     service="mneme.v1.ProofService",
-    method="GetLogKeys",
-    request=proof_service_pb2.GetLogKeysRequest,
-    answer=GetLogKeysResponse,
+    method="ListLogKeys",
+    request=proof_service_pb2.ListLogKeysRequest,
+    answer=ListLogKeysResponse,
     repeatable=True,
 )
 _ROTATE_LOG_KEY = Rpc(
@@ -56,7 +56,7 @@ RPCS = (
     _GET_CHECKPOINT,
     _GET_CONSISTENCY_PROOF,
     _GET_INCLUSION_PROOF,
-    _GET_LOG_KEYS,
+    _LIST_LOG_KEYS,
     _ROTATE_LOG_KEY,
 )
 
@@ -167,12 +167,12 @@ class ProofMethods(SyncCaller):
             timeout,
         )
 
-    def get_log_keys(
+    def list_log_keys(
         self,
         *,
         timeout: float | None = None,
-    ) -> GetLogKeysResponse:
-        """Returns the keys that sign the tenant's heads and certificates, the first
+    ) -> ListLogKeysResponse:
+        """Lists the keys that sign the tenant's heads and certificates, the first
         one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -185,7 +185,7 @@ class ProofMethods(SyncCaller):
             The keys.
         """
         return self._unary(
-            _GET_LOG_KEYS,
+            _LIST_LOG_KEYS,
             {},
             timeout,
         )
@@ -327,12 +327,12 @@ class AsyncProofMethods(AsyncCaller):
             timeout,
         )
 
-    async def get_log_keys(
+    async def list_log_keys(
         self,
         *,
         timeout: float | None = None,
-    ) -> GetLogKeysResponse:
-        """Returns the keys that sign the tenant's heads and certificates, the first
+    ) -> ListLogKeysResponse:
+        """Lists the keys that sign the tenant's heads and certificates, the first
         one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -345,7 +345,7 @@ class AsyncProofMethods(AsyncCaller):
             The keys.
         """
         return await self._unary(
-            _GET_LOG_KEYS,
+            _LIST_LOG_KEYS,
             {},
             timeout,
         )

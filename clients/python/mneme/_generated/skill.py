@@ -14,6 +14,7 @@ from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream
 from mneme._generated.answers import (
     ConsolidateSkillsResponse,
+    CreateEpisodeResponse,
     CreateSkillResponse,
     DeleteEpisodeResponse,
     DeleteSkillResponse,
@@ -26,10 +27,9 @@ from mneme._generated.answers import (
     ListEpisodesResponse,
     ListSkillsResponse,
     RecordSkillUseResponse,
-    RetrieveEpisodesResponse,
+    SearchEpisodesResponse,
     SearchSkillsResponse,
     Skill,
-    StoreEpisodeResponse,
     UnlinkSkillsResponse,
     UpdateSkillResponse,
 )
@@ -42,11 +42,11 @@ from mneme._generated.fields import (
 )
 from mneme.v1 import episode_pb2, skill_service_pb2
 
-_STORE_EPISODE = Rpc(
+_CREATE_EPISODE = Rpc(
     service="mneme.v1.SkillService",
-    method="StoreEpisode",
-    request=episode_pb2.StoreEpisodeRequest,
-    answer=StoreEpisodeResponse,
+    method="CreateEpisode",
+    request=episode_pb2.CreateEpisodeRequest,
+    answer=CreateEpisodeResponse,
     repeatable=True,
     made_ids=("episode_id",),
 )
@@ -64,11 +64,11 @@ _LIST_EPISODES = Rpc(
     answer=ListEpisodesResponse,
     repeatable=True,
 )
-_RETRIEVE_EPISODES = Rpc(
+_SEARCH_EPISODES = Rpc(
     service="mneme.v1.SkillService",
-    method="RetrieveEpisodes",
-    request=episode_pb2.RetrieveEpisodesRequest,
-    answer=RetrieveEpisodesResponse,
+    method="SearchEpisodes",
+    request=episode_pb2.SearchEpisodesRequest,
+    answer=SearchEpisodesResponse,
     repeatable=True,
 )
 _DELETE_EPISODE = Rpc(
@@ -166,10 +166,10 @@ _CONSOLIDATE_SKILLS = Rpc(
 )
 
 RPCS = (
-    _STORE_EPISODE,
+    _CREATE_EPISODE,
     _GET_EPISODE,
     _LIST_EPISODES,
-    _RETRIEVE_EPISODES,
+    _SEARCH_EPISODES,
     _DELETE_EPISODE,
     _IMPORT_EPISODES,
     _EXPORT_EPISODES,
@@ -197,7 +197,7 @@ class SkillMethods(SyncCaller):
     NOT_FOUND, just like one that does not exist.
     """
 
-    def store_episode(
+    def create_episode(
         self,
         *,
         session_id: str | None = None,
@@ -219,9 +219,9 @@ class SkillMethods(SyncCaller):
         episode_id: str | None = None,
         memory_ids: Iterable[str] | None = None,
         timeout: float | None = None,
-    ) -> StoreEpisodeResponse:
-        """Stores an attempt at a task, with what came of it. From a session id alone
-        it takes the rest from what was recorded.
+    ) -> CreateEpisodeResponse:
+        """Creates an episode: an attempt at a task, with what came of it. From a
+        session id alone it takes the rest from what was recorded.
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
@@ -265,10 +265,10 @@ class SkillMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The stored episode.
+            The created episode.
         """
         return self._unary(
-            _STORE_EPISODE,
+            _CREATE_EPISODE,
             {
                 "session_id": session_id,
                 "task": task,
@@ -382,7 +382,7 @@ class SkillMethods(SyncCaller):
             timeout,
         )
 
-    def retrieve_episodes(
+    def search_episodes(
         self,
         task: str,
         *,
@@ -390,8 +390,8 @@ class SkillMethods(SyncCaller):
         limit: int | None = None,
         min_score: float | None = None,
         timeout: float | None = None,
-    ) -> RetrieveEpisodesResponse:
-        """Finds past attempts at similar tasks, by meaning and words, with a summary
+    ) -> SearchEpisodesResponse:
+        """Searches past attempts at similar tasks, by meaning and words, with a summary
         of their critiques.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -408,7 +408,7 @@ class SkillMethods(SyncCaller):
             The episodes found.
         """
         return self._unary(
-            _RETRIEVE_EPISODES,
+            _SEARCH_EPISODES,
             {
                 "task": task,
                 "filter": filter,
@@ -967,7 +967,7 @@ class AsyncSkillMethods(AsyncCaller):
     NOT_FOUND, just like one that does not exist.
     """
 
-    async def store_episode(
+    async def create_episode(
         self,
         *,
         session_id: str | None = None,
@@ -989,9 +989,9 @@ class AsyncSkillMethods(AsyncCaller):
         episode_id: str | None = None,
         memory_ids: Iterable[str] | None = None,
         timeout: float | None = None,
-    ) -> StoreEpisodeResponse:
-        """Stores an attempt at a task, with what came of it. From a session id alone
-        it takes the rest from what was recorded.
+    ) -> CreateEpisodeResponse:
+        """Creates an episode: an attempt at a task, with what came of it. From a
+        session id alone it takes the rest from what was recorded.
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
@@ -1035,10 +1035,10 @@ class AsyncSkillMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The stored episode.
+            The created episode.
         """
         return await self._unary(
-            _STORE_EPISODE,
+            _CREATE_EPISODE,
             {
                 "session_id": session_id,
                 "task": task,
@@ -1152,7 +1152,7 @@ class AsyncSkillMethods(AsyncCaller):
             timeout,
         )
 
-    async def retrieve_episodes(
+    async def search_episodes(
         self,
         task: str,
         *,
@@ -1160,8 +1160,8 @@ class AsyncSkillMethods(AsyncCaller):
         limit: int | None = None,
         min_score: float | None = None,
         timeout: float | None = None,
-    ) -> RetrieveEpisodesResponse:
-        """Finds past attempts at similar tasks, by meaning and words, with a summary
+    ) -> SearchEpisodesResponse:
+        """Searches past attempts at similar tasks, by meaning and words, with a summary
         of their critiques.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -1178,7 +1178,7 @@ class AsyncSkillMethods(AsyncCaller):
             The episodes found.
         """
         return await self._unary(
-            _RETRIEVE_EPISODES,
+            _SEARCH_EPISODES,
             {
                 "task": task,
                 "filter": filter,

@@ -50,7 +50,7 @@ class Attempt(AttemptRecord, ContextDecorator):
         if not self._reflects:
             return
         try:
-            stored = self._client.store_reflection(**self._conclusion(error))
+            stored = self._client.create_reflection(**self._conclusion(error))
         except Exception as failure:
             if error is None:
                 raise

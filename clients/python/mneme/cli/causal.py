@@ -87,7 +87,7 @@ _edges = Resource(
     },
 )
 _edges.create(
-    "add_edge",
+    "create_edge",
     "Say that a cause changes an effect.",
     Fields(
         cause=argument(
@@ -134,7 +134,7 @@ def query(
 ) -> None:
     """Follow chains of edges: from a cause, to an effect, or from one to the other."""
     with cli.connect() as client:
-        answer = client.query_effects(**asked, limit=limit, max_length=max_length)
+        answer = client.trace_effects(**asked, limit=limit, max_length=max_length)
     if cli.out.as_json:
         cli.out.message(answer)
         return

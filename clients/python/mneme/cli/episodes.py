@@ -120,7 +120,7 @@ def store(
     if not attempt.get("task") and not attempt.get("session_id"):
         raise InputError("say the task, or the session that it was done in (--session)")
     with cli.connect() as client:
-        episode = client.store_episode(**attempt).episode
+        episode = client.create_episode(**attempt).episode
     cli.out.done(episode.id, episode)
 
 
@@ -128,7 +128,7 @@ def store(
 def search(cli: Cli, *, task: Task, chosen: Annotated[Any, _FILTER], limit: BestOf = 5) -> None:
     """Find the episodes that bear on a task, and what their critiques say."""
     with cli.connect() as client:
-        answer = client.retrieve_episodes(task, filter=chosen, limit=limit)
+        answer = client.search_episodes(task, filter=chosen, limit=limit)
     found(cli.out, answer, _FOUND_COLUMNS, "episode")
     if answer.results and answer.critiques.text and not cli.out.as_json:
         cli.out.remark(cells.clean(answer.critiques.text))

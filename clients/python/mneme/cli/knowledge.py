@@ -123,7 +123,7 @@ def query(
 ) -> None:
     """Ask the knowledge log."""
     with cli.connect() as client:
-        answer = client.query_knowledge(text, **chosen, limit=limit, token_budget=tokens)
+        answer = client.search_knowledge(text, **chosen, limit=limit, token_budget=tokens)
     if cli.out.as_json:
         cli.out.message(answer)
     elif markdown:
@@ -173,7 +173,7 @@ def _bring(cli: Cli, client: MnemeClient, line: LogLine) -> str:
     problem = line.problem
     if line.entry is not None:
         try:
-            answer = client.log_knowledge(**request_of(line.entry))
+            answer = client.create_knowledge(**request_of(line.entry))
         except (ArgumentError, InvalidArgumentError) as error:
             problem = str(error)
         else:

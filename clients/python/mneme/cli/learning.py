@@ -20,7 +20,7 @@ from mneme.cli.resources import Resource
 
 if TYPE_CHECKING:
     from mneme.client import MnemeClient
-    from mneme.types import GetMetricsResponse
+    from mneme.types import GetLearningMetricsResponse
 
 app = App(help="Learn from rewards which action works in which situation.")
 
@@ -44,7 +44,7 @@ def algorithms(
 ) -> None:
     """List the algorithms, or show one with the keys of its config."""
     with cli.connect() as client:
-        answer = client.describe_algorithms(algorithm=name)
+        answer = client.list_algorithms(algorithm=name)
     if cli.out.as_json:
         cli.out.message(answer)
         return
@@ -94,7 +94,7 @@ def show(cli: Cli, session_id: SessionId) -> None:
         if cli.out.as_json:
             cli.out.message(session)
             return
-        described = client.describe_algorithms(algorithm=session.algorithm).algorithms
+        described = client.list_algorithms(algorithm=session.algorithm).algorithms
     from mneme.cli import learning_views as views
 
     cli.out.facts(views.session_facts(session))
@@ -306,8 +306,8 @@ def metrics(
 
     from mneme.cli import learning_watching as watching
 
-    def ask(client: MnemeClient) -> GetMetricsResponse:
-        return client.get_metrics(
+    def ask(client: MnemeClient) -> GetLearningMetricsResponse:
+        return client.get_learning_metrics(
             session_id,
             window_size=window,
             history_size=points,

@@ -15,12 +15,12 @@ from mneme.cli.app import Cli
 from mneme.cli.output import terminal
 
 if TYPE_CHECKING:
-    from mneme.types import GetMetricsResponse, TrainResponse
+    from mneme.types import GetLearningMetricsResponse, TrainResponse
 
 CHART_WIDTH = 70
 
 
-def watch(cli: Cli, ask: Callable[[], GetMetricsResponse], every: float) -> None:
+def watch(cli: Cli, ask: Callable[[], GetLearningMetricsResponse], every: float) -> None:
     """On a terminal the same lines are drawn again; elsewhere each change is a line."""
     from rich.live import Live
     from rich.text import Text
@@ -46,7 +46,7 @@ def watch(cli: Cli, ask: Callable[[], GetMetricsResponse], every: float) -> None
         raise typer.Exit(exits.INTERRUPTED) from None
 
 
-def lines_of(answer: GetMetricsResponse) -> list[str]:
+def lines_of(answer: GetLearningMetricsResponse) -> list[str]:
     """How a session does, line by line: figures, the chart, and what was judged."""
     facts = [pair for pair in views.metrics_facts(answer.metrics) if pair[1]]
     width = max(len(name) for name, _ in facts)

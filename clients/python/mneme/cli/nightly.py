@@ -57,11 +57,11 @@ def nightly(
     with cli.connect() as client:
         if at is not None:
             question = {name: value for name, value in given.items() if value}
-            schedule = client.set_discovery_schedule(
+            schedule = client.update_discovery_schedule(
                 enabled=True, time=at, question=cast("DiscoverRequestFields", question)
             ).schedule
         elif off:
-            schedule = client.set_discovery_schedule(enabled=False).schedule
+            schedule = client.update_discovery_schedule(enabled=False).schedule
         else:
             schedule = client.get_discovery_schedule().schedule
     if cli.out.as_json:

@@ -241,7 +241,7 @@ def head(cli: Cli) -> None:
 def keys(cli: Cli) -> None:
     """List the keys that sign heads and certificates; the last one signs."""
     with cli.connect() as client:
-        answer = client.get_log_keys()
+        answer = client.list_log_keys()
     if cli.out.as_json:
         cli.out.message(answer)
         return

@@ -94,7 +94,7 @@ def store(
 ) -> None:
     """Store what was concluded from an attempt."""
     with cli.connect() as client:
-        reflection = client.store_reflection(task_description=task, **concluded).reflection
+        reflection = client.create_reflection(task_description=task, **concluded).reflection
     cli.out.done(reflection.id, reflection)
 
 

@@ -16,7 +16,7 @@ from mneme.cli.times import HELP, parse_start
 from mneme.cli.values import text_of
 
 if TYPE_CHECKING:
-    from mneme.types import InsertMemoryResponse
+    from mneme.types import CreateMemoryResponse
 
 _SHOWN = 80
 
@@ -69,7 +69,7 @@ def remember(
         _remark(cli, answer)
 
 
-def _remark(cli: Cli, answer: InsertMemoryResponse) -> None:
+def _remark(cli: Cli, answer: CreateMemoryResponse) -> None:
     if answer.already_known:
         since = cells.when(answer.memory.since)
         cli.out.remark(f"Known already, since {since}; it is not stored twice.")

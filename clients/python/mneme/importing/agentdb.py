@@ -199,7 +199,7 @@ class _Import:
 
     def _send_memories(self, memories: list[dict[str, Any]]) -> None:
         assert self._client is not None
-        for _ in self._client.insert_memories(memories):  # type: ignore[arg-type]
+        for _ in self._client.create_memories(memories):  # type: ignore[arg-type]
             pass
 
     def _send_episodes(self, episodes: list[dict[str, Any]]) -> None:
@@ -247,7 +247,7 @@ class _Import:
         if not next(iter(definition.values())):
             raise Unfit(f"its {kind} is not said")
         if self._client is not None:
-            self._client.store_pattern(
+            self._client.create_pattern(
                 _line(row, "name"),
                 description=_text(row, "description", 2_000),
                 **{kind: definition},  # type: ignore[arg-type]
@@ -301,7 +301,7 @@ class _Import:
         cause, effect = (_line(row, name) for name in ("cause", "effect"))
         edge_id = _id("edge", row["id"], cause, effect)
         if self._client is not None:
-            self._client.add_edge(
+            self._client.create_edge(
                 cause,
                 effect,
                 uplift=_number(row, "uplift") or 0.0,

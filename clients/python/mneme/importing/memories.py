@@ -9,7 +9,7 @@ from mneme.client import MnemeClient
 from mneme.errors import ArgumentError
 from mneme.importing.plan import exact
 from mneme.importing.reading import Broken, Record, read_records
-from mneme.messages import InsertMemoriesResponse, Memory, NewMemory
+from mneme.messages import CreateMemoriesResponse, Memory, NewMemory
 from mneme.plain import from_dict
 
 OnAcknowledged = Callable[[int], object]
@@ -17,7 +17,7 @@ OnAcknowledged = Callable[[int], object]
 
 def import_memories(
     client: MnemeClient, file: Path, *, on_acknowledged: OnAcknowledged = lambda _count: None
-) -> InsertMemoriesResponse:
+) -> CreateMemoriesResponse:
     """Import a file of memories; returns the counts and figures of those that were stored.
 
     The whole file is read before anything is sent, so that a broken line brings nothing in. Those
@@ -35,12 +35,12 @@ def import_memories(
     """
     with file.open("rb") as stream:
         memories = [_memory(record) for record in read_records(stream, str(file))]
-    totals = InsertMemoriesResponse()
-    for answer in client.insert_memories(_apart(memories)):
+    totals = CreateMemoriesResponse()
+    for answer in client.create_memories(_apart(memories)):
         on_acknowledged(answer.acknowledged_count)
         totals = answer.raw
     superseding = [memory for memory in memories if memory.id and memory.supersedes]
-    for _ in client.insert_memories(superseding):
+    for _ in client.create_memories(superseding):
         pass
     return totals
 

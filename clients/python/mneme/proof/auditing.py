@@ -81,7 +81,7 @@ def audit(client: MnemeClient, kept: KeptHead | None) -> tuple[Checkpoint, KeptH
 def _led_to(client: MnemeClient, known: VerifierKey) -> Sequence[VerifierKey]:
     """Return the key that is known, and those that it introduced, one by the other."""
     trusted = [known]
-    for key in client.get_log_keys().keys:
+    for key in client.list_log_keys().keys:
         if not key.introduction or key.verifier_key in map(str, trusted):
             continue
         try:

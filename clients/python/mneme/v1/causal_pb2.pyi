@@ -60,7 +60,7 @@ class CausalEdge(_message.Message):
     updated_at: _timestamp_pb2.Timestamp
     def __init__(self, id: _Optional[str] = ..., cause: _Optional[str] = ..., effect: _Optional[str] = ..., uplift: _Optional[float] = ..., confidence: _Optional[float] = ..., sample_size: _Optional[int] = ..., evidence_ids: _Optional[_Iterable[str]] = ..., experiment_ids: _Optional[_Iterable[str]] = ..., confounder_score: _Optional[float] = ..., mechanism: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., origin: _Optional[_Union[EdgeOrigin, str]] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
-class AddEdgeRequest(_message.Message):
+class CreateEdgeRequest(_message.Message):
     __slots__ = ("cause", "effect", "uplift", "confidence", "sample_size", "evidence_ids", "experiment_ids", "confounder_score", "mechanism", "metadata", "edge_id")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     EFFECT_FIELD_NUMBER: _ClassVar[int]
@@ -86,7 +86,7 @@ class AddEdgeRequest(_message.Message):
     edge_id: str
     def __init__(self, cause: _Optional[str] = ..., effect: _Optional[str] = ..., uplift: _Optional[float] = ..., confidence: _Optional[float] = ..., sample_size: _Optional[int] = ..., evidence_ids: _Optional[_Iterable[str]] = ..., experiment_ids: _Optional[_Iterable[str]] = ..., confounder_score: _Optional[float] = ..., mechanism: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., edge_id: _Optional[str] = ...) -> None: ...
 
-class AddEdgeResponse(_message.Message):
+class CreateEdgeResponse(_message.Message):
     __slots__ = ("edge",)
     EDGE_FIELD_NUMBER: _ClassVar[int]
     edge: CausalEdge
@@ -148,7 +148,7 @@ class DeleteEdgeResponse(_message.Message):
     edge: CausalEdge
     def __init__(self, edge: _Optional[_Union[CausalEdge, _Mapping]] = ...) -> None: ...
 
-class QueryEffectsRequest(_message.Message):
+class TraceEffectsRequest(_message.Message):
     __slots__ = ("cause", "effect", "min_confidence", "min_uplift", "limit", "max_length")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     EFFECT_FIELD_NUMBER: _ClassVar[int]
@@ -178,7 +178,7 @@ class CausalChain(_message.Message):
     path: _containers.RepeatedCompositeFieldContainer[CausalEdge]
     def __init__(self, cause: _Optional[str] = ..., effect: _Optional[str] = ..., uplift: _Optional[float] = ..., confidence: _Optional[float] = ..., path: _Optional[_Iterable[_Union[CausalEdge, _Mapping]]] = ...) -> None: ...
 
-class QueryEffectsResponse(_message.Message):
+class TraceEffectsResponse(_message.Message):
     __slots__ = ("chains", "total_chains", "assumption", "truncated")
     CHAINS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_CHAINS_FIELD_NUMBER: _ClassVar[int]

@@ -42,10 +42,10 @@ class CausalServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.AddEdge = channel.unary_unary(
-                '/mneme.v1.CausalService/AddEdge',
-                request_serializer=mneme_dot_v1_dot_causal__pb2.AddEdgeRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_causal__pb2.AddEdgeResponse.FromString,
+        self.CreateEdge = channel.unary_unary(
+                '/mneme.v1.CausalService/CreateEdge',
+                request_serializer=mneme_dot_v1_dot_causal__pb2.CreateEdgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_causal__pb2.CreateEdgeResponse.FromString,
                 _registered_method=True)
         self.GetEdge = channel.unary_unary(
                 '/mneme.v1.CausalService/GetEdge',
@@ -67,10 +67,10 @@ class CausalServiceStub:
                 request_serializer=mneme_dot_v1_dot_causal__pb2.DeleteEdgeRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_causal__pb2.DeleteEdgeResponse.FromString,
                 _registered_method=True)
-        self.QueryEffects = channel.unary_unary(
-                '/mneme.v1.CausalService/QueryEffects',
-                request_serializer=mneme_dot_v1_dot_causal__pb2.QueryEffectsRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_causal__pb2.QueryEffectsResponse.FromString,
+        self.TraceEffects = channel.unary_unary(
+                '/mneme.v1.CausalService/TraceEffects',
+                request_serializer=mneme_dot_v1_dot_causal__pb2.TraceEffectsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_causal__pb2.TraceEffectsResponse.FromString,
                 _registered_method=True)
         self.CreateExperiment = channel.unary_unary(
                 '/mneme.v1.CausalService/CreateExperiment',
@@ -127,10 +127,10 @@ class CausalServiceStub:
                 request_serializer=mneme_dot_v1_dot_discovery__pb2.GetDiscoveryScheduleRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_discovery__pb2.GetDiscoveryScheduleResponse.FromString,
                 _registered_method=True)
-        self.SetDiscoverySchedule = channel.unary_unary(
-                '/mneme.v1.CausalService/SetDiscoverySchedule',
-                request_serializer=mneme_dot_v1_dot_discovery__pb2.SetDiscoveryScheduleRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_discovery__pb2.SetDiscoveryScheduleResponse.FromString,
+        self.UpdateDiscoverySchedule = channel.unary_unary(
+                '/mneme.v1.CausalService/UpdateDiscoverySchedule',
+                request_serializer=mneme_dot_v1_dot_discovery__pb2.UpdateDiscoveryScheduleRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_discovery__pb2.UpdateDiscoveryScheduleResponse.FromString,
                 _registered_method=True)
 
 
@@ -142,8 +142,8 @@ class CausalServiceServicer:
     NOT_FOUND, just like one that does not exist.
     """
 
-    def AddEdge(self, request, context):
-        """Adds an edge. The same edge again changes nothing.
+    def CreateEdge(self, request, context):
+        """Creates an edge. The same edge again changes nothing.
 
         Scope: write. Repeatable: with `edge_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -179,7 +179,7 @@ class CausalServiceServicer:
 
     def UpdateEdge(self, request, context):
         """Changes the fields of an edge that the mask names. Cause and effect stay as
-        they are: add another edge.
+        they are: create another edge.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -199,8 +199,8 @@ class CausalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def QueryEffects(self, request, context):
-        """Finds what follows from a cause, what an effect comes from, or how one leads
+    def TraceEffects(self, request, context):
+        """Traces what follows from a cause, what an effect comes from, or how one leads
         to the other: along chains of edges, with the effect multiplied through.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -349,10 +349,11 @@ class CausalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def SetDiscoverySchedule(self, request, context):
-        """Has the server do what StartDiscover does once every night, or stops that.
-        A changed schedule takes effect the next night. A night in which no episode
-        has what `adjust_for` names ends in a failed operation, which says so.
+    def UpdateDiscoverySchedule(self, request, context):
+        """Updates the schedule by which the server does what StartDiscover does, once
+        every night, or stops that. A changed schedule takes effect the next night. A
+        night in which no episode has what `adjust_for` names ends in a failed
+        operation, which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -366,10 +367,10 @@ class CausalServiceServicer:
 
 def add_CausalServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'AddEdge': grpc.unary_unary_rpc_method_handler(
-                    servicer.AddEdge,
-                    request_deserializer=mneme_dot_v1_dot_causal__pb2.AddEdgeRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_causal__pb2.AddEdgeResponse.SerializeToString,
+            'CreateEdge': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateEdge,
+                    request_deserializer=mneme_dot_v1_dot_causal__pb2.CreateEdgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_causal__pb2.CreateEdgeResponse.SerializeToString,
             ),
             'GetEdge': grpc.unary_unary_rpc_method_handler(
                     servicer.GetEdge,
@@ -391,10 +392,10 @@ def add_CausalServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_causal__pb2.DeleteEdgeRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_causal__pb2.DeleteEdgeResponse.SerializeToString,
             ),
-            'QueryEffects': grpc.unary_unary_rpc_method_handler(
-                    servicer.QueryEffects,
-                    request_deserializer=mneme_dot_v1_dot_causal__pb2.QueryEffectsRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_causal__pb2.QueryEffectsResponse.SerializeToString,
+            'TraceEffects': grpc.unary_unary_rpc_method_handler(
+                    servicer.TraceEffects,
+                    request_deserializer=mneme_dot_v1_dot_causal__pb2.TraceEffectsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_causal__pb2.TraceEffectsResponse.SerializeToString,
             ),
             'CreateExperiment': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateExperiment,
@@ -451,10 +452,10 @@ def add_CausalServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_discovery__pb2.GetDiscoveryScheduleRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_discovery__pb2.GetDiscoveryScheduleResponse.SerializeToString,
             ),
-            'SetDiscoverySchedule': grpc.unary_unary_rpc_method_handler(
-                    servicer.SetDiscoverySchedule,
-                    request_deserializer=mneme_dot_v1_dot_discovery__pb2.SetDiscoveryScheduleRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_discovery__pb2.SetDiscoveryScheduleResponse.SerializeToString,
+            'UpdateDiscoverySchedule': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateDiscoverySchedule,
+                    request_deserializer=mneme_dot_v1_dot_discovery__pb2.UpdateDiscoveryScheduleRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_discovery__pb2.UpdateDiscoveryScheduleResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -473,7 +474,7 @@ class CausalService:
     """
 
     @staticmethod
-    def AddEdge(request,
+    def CreateEdge(request,
             target,
             options=(),
             channel_credentials=None,
@@ -486,9 +487,9 @@ class CausalService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.CausalService/AddEdge',
-            mneme_dot_v1_dot_causal__pb2.AddEdgeRequest.SerializeToString,
-            mneme_dot_v1_dot_causal__pb2.AddEdgeResponse.FromString,
+            '/mneme.v1.CausalService/CreateEdge',
+            mneme_dot_v1_dot_causal__pb2.CreateEdgeRequest.SerializeToString,
+            mneme_dot_v1_dot_causal__pb2.CreateEdgeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -608,7 +609,7 @@ class CausalService:
             _registered_method=True)
 
     @staticmethod
-    def QueryEffects(request,
+    def TraceEffects(request,
             target,
             options=(),
             channel_credentials=None,
@@ -621,9 +622,9 @@ class CausalService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.CausalService/QueryEffects',
-            mneme_dot_v1_dot_causal__pb2.QueryEffectsRequest.SerializeToString,
-            mneme_dot_v1_dot_causal__pb2.QueryEffectsResponse.FromString,
+            '/mneme.v1.CausalService/TraceEffects',
+            mneme_dot_v1_dot_causal__pb2.TraceEffectsRequest.SerializeToString,
+            mneme_dot_v1_dot_causal__pb2.TraceEffectsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -932,7 +933,7 @@ class CausalService:
             _registered_method=True)
 
     @staticmethod
-    def SetDiscoverySchedule(request,
+    def UpdateDiscoverySchedule(request,
             target,
             options=(),
             channel_credentials=None,
@@ -945,9 +946,9 @@ class CausalService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.CausalService/SetDiscoverySchedule',
-            mneme_dot_v1_dot_discovery__pb2.SetDiscoveryScheduleRequest.SerializeToString,
-            mneme_dot_v1_dot_discovery__pb2.SetDiscoveryScheduleResponse.FromString,
+            '/mneme.v1.CausalService/UpdateDiscoverySchedule',
+            mneme_dot_v1_dot_discovery__pb2.UpdateDiscoveryScheduleRequest.SerializeToString,
+            mneme_dot_v1_dot_discovery__pb2.UpdateDiscoveryScheduleResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,8 +41,8 @@ class CausalServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> CausalServiceAsyncStub: ...
-    AddEdge: _grpc.UnaryUnaryMultiCallable[_causal_pb2.AddEdgeRequest, _causal_pb2.AddEdgeResponse]
-    """Adds an edge. The same edge again changes nothing.
+    CreateEdge: _grpc.UnaryUnaryMultiCallable[_causal_pb2.CreateEdgeRequest, _causal_pb2.CreateEdgeResponse]
+    """Creates an edge. The same edge again changes nothing.
 
     Scope: write. Repeatable: with `edge_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -66,7 +66,7 @@ class CausalServiceStub:
     """
     UpdateEdge: _grpc.UnaryUnaryMultiCallable[_causal_service_pb2.UpdateEdgeRequest, _causal_service_pb2.UpdateEdgeResponse]
     """Changes the fields of an edge that the mask names. Cause and effect stay as
-    they are: add another edge.
+    they are: create another edge.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -78,8 +78,8 @@ class CausalServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
-    QueryEffects: _grpc.UnaryUnaryMultiCallable[_causal_pb2.QueryEffectsRequest, _causal_pb2.QueryEffectsResponse]
-    """Finds what follows from a cause, what an effect comes from, or how one leads
+    TraceEffects: _grpc.UnaryUnaryMultiCallable[_causal_pb2.TraceEffectsRequest, _causal_pb2.TraceEffectsResponse]
+    """Traces what follows from a cause, what an effect comes from, or how one leads
     to the other: along chains of edges, with the effect multiplied through.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -180,10 +180,11 @@ class CausalServiceStub:
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
-    SetDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.SetDiscoveryScheduleRequest, _discovery_pb2.SetDiscoveryScheduleResponse]
-    """Has the server do what StartDiscover does once every night, or stops that.
-    A changed schedule takes effect the next night. A night in which no episode
-    has what `adjust_for` names ends in a failed operation, which says so.
+    UpdateDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.UpdateDiscoveryScheduleRequest, _discovery_pb2.UpdateDiscoveryScheduleResponse]
+    """Updates the schedule by which the server does what StartDiscover does, once
+    every night, or stops that. A changed schedule takes effect the next night. A
+    night in which no episode has what `adjust_for` names ends in a failed
+    operation, which says so.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -201,8 +202,8 @@ class CausalServiceAsyncStub(CausalServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    AddEdge: _aio.UnaryUnaryMultiCallable[_causal_pb2.AddEdgeRequest, _causal_pb2.AddEdgeResponse]  # type: ignore[assignment]
-    """Adds an edge. The same edge again changes nothing.
+    CreateEdge: _aio.UnaryUnaryMultiCallable[_causal_pb2.CreateEdgeRequest, _causal_pb2.CreateEdgeResponse]  # type: ignore[assignment]
+    """Creates an edge. The same edge again changes nothing.
 
     Scope: write. Repeatable: with `edge_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -226,7 +227,7 @@ class CausalServiceAsyncStub(CausalServiceStub):
     """
     UpdateEdge: _aio.UnaryUnaryMultiCallable[_causal_service_pb2.UpdateEdgeRequest, _causal_service_pb2.UpdateEdgeResponse]  # type: ignore[assignment]
     """Changes the fields of an edge that the mask names. Cause and effect stay as
-    they are: add another edge.
+    they are: create another edge.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -238,8 +239,8 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND.
     """
-    QueryEffects: _aio.UnaryUnaryMultiCallable[_causal_pb2.QueryEffectsRequest, _causal_pb2.QueryEffectsResponse]  # type: ignore[assignment]
-    """Finds what follows from a cause, what an effect comes from, or how one leads
+    TraceEffects: _aio.UnaryUnaryMultiCallable[_causal_pb2.TraceEffectsRequest, _causal_pb2.TraceEffectsResponse]  # type: ignore[assignment]
+    """Traces what follows from a cause, what an effect comes from, or how one leads
     to the other: along chains of edges, with the effect multiplied through.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -340,10 +341,11 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
-    SetDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.SetDiscoveryScheduleRequest, _discovery_pb2.SetDiscoveryScheduleResponse]  # type: ignore[assignment]
-    """Has the server do what StartDiscover does once every night, or stops that.
-    A changed schedule takes effect the next night. A night in which no episode
-    has what `adjust_for` names ends in a failed operation, which says so.
+    UpdateDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.UpdateDiscoveryScheduleRequest, _discovery_pb2.UpdateDiscoveryScheduleResponse]  # type: ignore[assignment]
+    """Updates the schedule by which the server does what StartDiscover does, once
+    every night, or stops that. A changed schedule takes effect the next night. A
+    night in which no episode has what `adjust_for` names ends in a failed
+    operation, which says so.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -360,12 +362,12 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
     """
 
     @_abc_1.abstractmethod
-    def AddEdge(
+    def CreateEdge(
         self,
-        request: _causal_pb2.AddEdgeRequest,
+        request: _causal_pb2.CreateEdgeRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_causal_pb2.AddEdgeResponse, _abc.Awaitable[_causal_pb2.AddEdgeResponse]]:
-        """Adds an edge. The same edge again changes nothing.
+    ) -> _typing.Union[_causal_pb2.CreateEdgeResponse, _abc.Awaitable[_causal_pb2.CreateEdgeResponse]]:
+        """Creates an edge. The same edge again changes nothing.
 
         Scope: write. Repeatable: with `edge_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -407,7 +409,7 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_causal_service_pb2.UpdateEdgeResponse, _abc.Awaitable[_causal_service_pb2.UpdateEdgeResponse]]:
         """Changes the fields of an edge that the mask names. Cause and effect stay as
-        they are: add another edge.
+        they are: create another edge.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -427,12 +429,12 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def QueryEffects(
+    def TraceEffects(
         self,
-        request: _causal_pb2.QueryEffectsRequest,
+        request: _causal_pb2.TraceEffectsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_causal_pb2.QueryEffectsResponse, _abc.Awaitable[_causal_pb2.QueryEffectsResponse]]:
-        """Finds what follows from a cause, what an effect comes from, or how one leads
+    ) -> _typing.Union[_causal_pb2.TraceEffectsResponse, _abc.Awaitable[_causal_pb2.TraceEffectsResponse]]:
+        """Traces what follows from a cause, what an effect comes from, or how one leads
         to the other: along chains of edges, with the effect multiplied through.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -601,14 +603,15 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def SetDiscoverySchedule(
+    def UpdateDiscoverySchedule(
         self,
-        request: _discovery_pb2.SetDiscoveryScheduleRequest,
+        request: _discovery_pb2.UpdateDiscoveryScheduleRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_discovery_pb2.SetDiscoveryScheduleResponse, _abc.Awaitable[_discovery_pb2.SetDiscoveryScheduleResponse]]:
-        """Has the server do what StartDiscover does once every night, or stops that.
-        A changed schedule takes effect the next night. A night in which no episode
-        has what `adjust_for` names ends in a failed operation, which says so.
+    ) -> _typing.Union[_discovery_pb2.UpdateDiscoveryScheduleResponse, _abc.Awaitable[_discovery_pb2.UpdateDiscoveryScheduleResponse]]:
+        """Updates the schedule by which the server does what StartDiscover does, once
+        every night, or stops that. A changed schedule takes effect the next night. A
+        night in which no episode has what `adjust_for` names ends in a failed
+        operation, which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something

@@ -210,7 +210,7 @@ class GetDiscoveryScheduleResponse(_message.Message):
     schedule: DiscoverySchedule
     def __init__(self, schedule: _Optional[_Union[DiscoverySchedule, _Mapping]] = ...) -> None: ...
 
-class SetDiscoveryScheduleRequest(_message.Message):
+class UpdateDiscoveryScheduleRequest(_message.Message):
     __slots__ = ("enabled", "time", "question")
     ENABLED_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
@@ -220,7 +220,7 @@ class SetDiscoveryScheduleRequest(_message.Message):
     question: DiscoverRequest
     def __init__(self, enabled: _Optional[bool] = ..., time: _Optional[str] = ..., question: _Optional[_Union[DiscoverRequest, _Mapping]] = ...) -> None: ...
 
-class SetDiscoveryScheduleResponse(_message.Message):
+class UpdateDiscoveryScheduleResponse(_message.Message):
     __slots__ = ("schedule",)
     SCHEDULE_FIELD_NUMBER: _ClassVar[int]
     schedule: DiscoverySchedule

@@ -80,7 +80,7 @@ class EpisodeFilter(_message.Message):
     end_time: _timestamp_pb2.Timestamp
     def __init__(self, session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., only_failures: _Optional[bool] = ..., only_successes: _Optional[bool] = ..., min_reward: _Optional[float] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
-class StoreEpisodeRequest(_message.Message):
+class CreateEpisodeRequest(_message.Message):
     __slots__ = ("session_id", "task", "input", "output", "critique", "reward", "success", "latency_ms", "tokens_used", "tags", "metadata", "tools", "agent_id", "user_id", "project", "occurred_at", "episode_id", "memory_ids")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -120,7 +120,7 @@ class StoreEpisodeRequest(_message.Message):
     memory_ids: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, session_id: _Optional[str] = ..., task: _Optional[str] = ..., input: _Optional[str] = ..., output: _Optional[str] = ..., critique: _Optional[str] = ..., reward: _Optional[float] = ..., success: _Optional[bool] = ..., latency_ms: _Optional[int] = ..., tokens_used: _Optional[int] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., tools: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., episode_id: _Optional[str] = ..., memory_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class StoreEpisodeResponse(_message.Message):
+class CreateEpisodeResponse(_message.Message):
     __slots__ = ("episode",)
     EPISODE_FIELD_NUMBER: _ClassVar[int]
     episode: Episode
@@ -158,7 +158,7 @@ class ListEpisodesResponse(_message.Message):
     total_size: int
     def __init__(self, episodes: _Optional[_Iterable[_Union[Episode, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
-class RetrieveEpisodesRequest(_message.Message):
+class SearchEpisodesRequest(_message.Message):
     __slots__ = ("task", "filter", "limit", "min_score")
     TASK_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
@@ -206,7 +206,7 @@ class CritiqueSummary(_message.Message):
     text: str
     def __init__(self, points: _Optional[_Iterable[_Union[CritiquePoint, _Mapping]]] = ..., more_count: _Optional[int] = ..., with_critique: _Optional[int] = ..., without_critique: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
 
-class RetrieveEpisodesResponse(_message.Message):
+class SearchEpisodesResponse(_message.Message):
     __slots__ = ("results", "critiques", "searched_count", "words_only")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     CRITIQUES_FIELD_NUMBER: _ClassVar[int]

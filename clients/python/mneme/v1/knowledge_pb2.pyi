@@ -55,7 +55,7 @@ class KnowledgeEntry(_message.Message):
     timestamp: _timestamp_pb2.Timestamp
     def __init__(self, id: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[_Union[SuccessRate, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
-class LogKnowledgeRequest(_message.Message):
+class CreateKnowledgeRequest(_message.Message):
     __slots__ = ("project", "agent_id", "type", "context", "command", "lesson", "success_rate", "tags", "timestamp", "entry_id")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -79,7 +79,7 @@ class LogKnowledgeRequest(_message.Message):
     entry_id: str
     def __init__(self, project: _Optional[str] = ..., agent_id: _Optional[str] = ..., type: _Optional[_Union[KnowledgeType, str]] = ..., context: _Optional[str] = ..., command: _Optional[str] = ..., lesson: _Optional[str] = ..., success_rate: _Optional[_Union[SuccessRate, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., entry_id: _Optional[str] = ...) -> None: ...
 
-class LogKnowledgeResponse(_message.Message):
+class CreateKnowledgeResponse(_message.Message):
     __slots__ = ("entry", "duplicate")
     ENTRY_FIELD_NUMBER: _ClassVar[int]
     DUPLICATE_FIELD_NUMBER: _ClassVar[int]
@@ -87,7 +87,7 @@ class LogKnowledgeResponse(_message.Message):
     duplicate: bool
     def __init__(self, entry: _Optional[_Union[KnowledgeEntry, _Mapping]] = ..., duplicate: _Optional[bool] = ...) -> None: ...
 
-class QueryKnowledgeRequest(_message.Message):
+class SearchKnowledgeRequest(_message.Message):
     __slots__ = ("query", "project", "type", "tags", "limit", "token_budget")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
@@ -115,7 +115,7 @@ class FoundKnowledge(_message.Message):
     success_lower_bound: float
     def __init__(self, entry: _Optional[_Union[KnowledgeEntry, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., success_lower_bound: _Optional[float] = ...) -> None: ...
 
-class QueryKnowledgeResponse(_message.Message):
+class SearchKnowledgeResponse(_message.Message):
     __slots__ = ("entries", "markdown", "token_count", "omitted_count", "words_only")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     MARKDOWN_FIELD_NUMBER: _ClassVar[int]

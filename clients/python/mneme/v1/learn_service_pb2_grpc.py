@@ -88,10 +88,10 @@ class LearnServiceStub:
                 request_serializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsResponse.FromString,
                 _registered_method=True)
-        self.StoreReflection = channel.unary_unary(
-                '/mneme.v1.LearnService/StoreReflection',
-                request_serializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionResponse.FromString,
+        self.CreateReflection = channel.unary_unary(
+                '/mneme.v1.LearnService/CreateReflection',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionResponse.FromString,
                 _registered_method=True)
         self.ListReflections = channel.unary_unary(
                 '/mneme.v1.LearnService/ListReflections',
@@ -108,15 +108,15 @@ class LearnServiceStub:
                 request_serializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsResponse.FromString,
                 _registered_method=True)
-        self.LogKnowledge = channel.unary_unary(
-                '/mneme.v1.LearnService/LogKnowledge',
-                request_serializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeResponse.FromString,
+        self.CreateKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/CreateKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeResponse.FromString,
                 _registered_method=True)
-        self.QueryKnowledge = channel.unary_unary(
-                '/mneme.v1.LearnService/QueryKnowledge',
-                request_serializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeResponse.FromString,
+        self.SearchKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/SearchKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeResponse.FromString,
                 _registered_method=True)
 
 
@@ -243,9 +243,9 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def StoreReflection(self, request, context):
-        """Stores what an agent concluded from an attempt. It can be found by its
-        meaning when the call returns.
+    def CreateReflection(self, request, context):
+        """Creates a reflection: what an agent concluded from an attempt. It can be
+        found by its meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
@@ -289,8 +289,9 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def LogKnowledge(self, request, context):
-        """Logs one line of experience. Repeating a line is reported as a duplicate.
+    def CreateKnowledge(self, request, context):
+        """Creates an entry of the knowledge log: one line of experience. Repeating a
+        line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
@@ -302,8 +303,8 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def QueryKnowledge(self, request, context):
-        """Returns the experience that bears on a query, ranked by meaning, recency
+    def SearchKnowledge(self, request, context):
+        """Searches the experience that bears on a query, ranked by meaning, recency
         and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -361,10 +362,10 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learn__service__pb2.ExportLessonsResponse.SerializeToString,
             ),
-            'StoreReflection': grpc.unary_unary_rpc_method_handler(
-                    servicer.StoreReflection,
-                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_reflection__pb2.StoreReflectionResponse.SerializeToString,
+            'CreateReflection': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateReflection,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionResponse.SerializeToString,
             ),
             'ListReflections': grpc.unary_unary_rpc_method_handler(
                     servicer.ListReflections,
@@ -381,15 +382,15 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_reflection__pb2.SummarizeReflectionsResponse.SerializeToString,
             ),
-            'LogKnowledge': grpc.unary_unary_rpc_method_handler(
-                    servicer.LogKnowledge,
-                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeResponse.SerializeToString,
+            'CreateKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeResponse.SerializeToString,
             ),
-            'QueryKnowledge': grpc.unary_unary_rpc_method_handler(
-                    servicer.QueryKnowledge,
-                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeResponse.SerializeToString,
+            'SearchKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -653,7 +654,7 @@ class LearnService:
             _registered_method=True)
 
     @staticmethod
-    def StoreReflection(request,
+    def CreateReflection(request,
             target,
             options=(),
             channel_credentials=None,
@@ -666,9 +667,9 @@ class LearnService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.LearnService/StoreReflection',
-            mneme_dot_v1_dot_reflection__pb2.StoreReflectionRequest.SerializeToString,
-            mneme_dot_v1_dot_reflection__pb2.StoreReflectionResponse.FromString,
+            '/mneme.v1.LearnService/CreateReflection',
+            mneme_dot_v1_dot_reflection__pb2.CreateReflectionRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.CreateReflectionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -761,7 +762,7 @@ class LearnService:
             _registered_method=True)
 
     @staticmethod
-    def LogKnowledge(request,
+    def CreateKnowledge(request,
             target,
             options=(),
             channel_credentials=None,
@@ -774,9 +775,9 @@ class LearnService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.LearnService/LogKnowledge',
-            mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeRequest.SerializeToString,
-            mneme_dot_v1_dot_knowledge__pb2.LogKnowledgeResponse.FromString,
+            '/mneme.v1.LearnService/CreateKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -788,7 +789,7 @@ class LearnService:
             _registered_method=True)
 
     @staticmethod
-    def QueryKnowledge(request,
+    def SearchKnowledge(request,
             target,
             options=(),
             channel_credentials=None,
@@ -801,9 +802,9 @@ class LearnService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.LearnService/QueryKnowledge',
-            mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeRequest.SerializeToString,
-            mneme_dot_v1_dot_knowledge__pb2.QueryKnowledgeResponse.FromString,
+            '/mneme.v1.LearnService/SearchKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -121,9 +121,9 @@ class LearnServiceStub:
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
     streams are open on the server or for the tenant.
     """
-    StoreReflection: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.StoreReflectionRequest, _reflection_pb2.StoreReflectionResponse]
-    """Stores what an agent concluded from an attempt. It can be found by its
-    meaning when the call returns.
+    CreateReflection: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.CreateReflectionRequest, _reflection_pb2.CreateReflectionResponse]
+    """Creates a reflection: what an agent concluded from an attempt. It can be
+    found by its meaning when the call returns.
 
     Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
@@ -151,8 +151,9 @@ class LearnServiceStub:
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
-    LogKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.LogKnowledgeRequest, _knowledge_pb2.LogKnowledgeResponse]
-    """Logs one line of experience. Repeating a line is reported as a duplicate.
+    CreateKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.CreateKnowledgeRequest, _knowledge_pb2.CreateKnowledgeResponse]
+    """Creates an entry of the knowledge log: one line of experience. Repeating a
+    line is reported as a duplicate.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
@@ -160,8 +161,8 @@ class LearnServiceStub:
     be embedded right away and too many texts are already waiting (nothing is
     logged).
     """
-    QueryKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]
-    """Returns the experience that bears on a query, ranked by meaning, recency
+    SearchKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchKnowledgeRequest, _knowledge_pb2.SearchKnowledgeResponse]
+    """Searches the experience that bears on a query, ranked by meaning, recency
     and success rate, as entries and as markdown within a token budget.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -257,9 +258,9 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many
     streams are open on the server or for the tenant.
     """
-    StoreReflection: _aio.UnaryUnaryMultiCallable[_reflection_pb2.StoreReflectionRequest, _reflection_pb2.StoreReflectionResponse]  # type: ignore[assignment]
-    """Stores what an agent concluded from an attempt. It can be found by its
-    meaning when the call returns.
+    CreateReflection: _aio.UnaryUnaryMultiCallable[_reflection_pb2.CreateReflectionRequest, _reflection_pb2.CreateReflectionResponse]  # type: ignore[assignment]
+    """Creates a reflection: what an agent concluded from an attempt. It can be
+    found by its meaning when the call returns.
 
     Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
@@ -287,8 +288,9 @@ class LearnServiceAsyncStub(LearnServiceStub):
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
-    LogKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.LogKnowledgeRequest, _knowledge_pb2.LogKnowledgeResponse]  # type: ignore[assignment]
-    """Logs one line of experience. Repeating a line is reported as a duplicate.
+    CreateKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.CreateKnowledgeRequest, _knowledge_pb2.CreateKnowledgeResponse]  # type: ignore[assignment]
+    """Creates an entry of the knowledge log: one line of experience. Repeating a
+    line is reported as a duplicate.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
@@ -296,8 +298,8 @@ class LearnServiceAsyncStub(LearnServiceStub):
     be embedded right away and too many texts are already waiting (nothing is
     logged).
     """
-    QueryKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.QueryKnowledgeRequest, _knowledge_pb2.QueryKnowledgeResponse]  # type: ignore[assignment]
-    """Returns the experience that bears on a query, ranked by meaning, recency
+    SearchKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchKnowledgeRequest, _knowledge_pb2.SearchKnowledgeResponse]  # type: ignore[assignment]
+    """Searches the experience that bears on a query, ranked by meaning, recency
     and success rate, as entries and as markdown within a token budget.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -446,13 +448,13 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def StoreReflection(
+    def CreateReflection(
         self,
-        request: _reflection_pb2.StoreReflectionRequest,
+        request: _reflection_pb2.CreateReflectionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_reflection_pb2.StoreReflectionResponse, _abc.Awaitable[_reflection_pb2.StoreReflectionResponse]]:
-        """Stores what an agent concluded from an attempt. It can be found by its
-        meaning when the call returns.
+    ) -> _typing.Union[_reflection_pb2.CreateReflectionResponse, _abc.Awaitable[_reflection_pb2.CreateReflectionResponse]]:
+        """Creates a reflection: what an agent concluded from an attempt. It can be
+        found by its meaning when the call returns.
 
         Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
@@ -500,12 +502,13 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def LogKnowledge(
+    def CreateKnowledge(
         self,
-        request: _knowledge_pb2.LogKnowledgeRequest,
+        request: _knowledge_pb2.CreateKnowledgeRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_knowledge_pb2.LogKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.LogKnowledgeResponse]]:
-        """Logs one line of experience. Repeating a line is reported as a duplicate.
+    ) -> _typing.Union[_knowledge_pb2.CreateKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.CreateKnowledgeResponse]]:
+        """Creates an entry of the knowledge log: one line of experience. Repeating a
+        line is reported as a duplicate.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
@@ -515,12 +518,12 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def QueryKnowledge(
+    def SearchKnowledge(
         self,
-        request: _knowledge_pb2.QueryKnowledgeRequest,
+        request: _knowledge_pb2.SearchKnowledgeRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_knowledge_pb2.QueryKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.QueryKnowledgeResponse]]:
-        """Returns the experience that bears on a query, ranked by meaning, recency
+    ) -> _typing.Union[_knowledge_pb2.SearchKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.SearchKnowledgeResponse]]:
+        """Searches the experience that bears on a query, ranked by meaning, recency
         and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.

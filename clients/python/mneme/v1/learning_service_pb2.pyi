@@ -60,19 +60,19 @@ class AlgorithmDescription(_message.Message):
     missing: str
     def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ..., source: _Optional[str] = ..., discrete_actions: _Optional[bool] = ..., continuous_actions: _Optional[bool] = ..., open_actions: _Optional[bool] = ..., on_policy: _Optional[bool] = ..., keys: _Optional[_Iterable[_Union[AlgorithmKey, _Mapping]]] = ..., available: _Optional[bool] = ..., missing: _Optional[str] = ...) -> None: ...
 
-class DescribeAlgorithmsRequest(_message.Message):
+class ListAlgorithmsRequest(_message.Message):
     __slots__ = ("algorithm",)
     ALGORITHM_FIELD_NUMBER: _ClassVar[int]
     algorithm: str
     def __init__(self, algorithm: _Optional[str] = ...) -> None: ...
 
-class DescribeAlgorithmsResponse(_message.Message):
+class ListAlgorithmsResponse(_message.Message):
     __slots__ = ("algorithms",)
     ALGORITHMS_FIELD_NUMBER: _ClassVar[int]
     algorithms: _containers.RepeatedCompositeFieldContainer[AlgorithmDescription]
     def __init__(self, algorithms: _Optional[_Iterable[_Union[AlgorithmDescription, _Mapping]]] = ...) -> None: ...
 
-class LearningServiceStartSessionRequest(_message.Message):
+class StartLearningSessionRequest(_message.Message):
     __slots__ = ("session_id", "algorithm", "config", "state_space", "action_space", "seed", "learning")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     ALGORITHM_FIELD_NUMBER: _ClassVar[int]
@@ -90,7 +90,7 @@ class LearningServiceStartSessionRequest(_message.Message):
     learning: _learning_pb2.LearningMode
     def __init__(self, session_id: _Optional[str] = ..., algorithm: _Optional[str] = ..., config: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., state_space: _Optional[_Union[_learning_pb2.Space, _Mapping]] = ..., action_space: _Optional[_Union[_learning_pb2.Space, _Mapping]] = ..., seed: _Optional[int] = ..., learning: _Optional[_Union[_learning_pb2.LearningMode, str]] = ...) -> None: ...
 
-class LearningServiceStartSessionResponse(_message.Message):
+class StartLearningSessionResponse(_message.Message):
     __slots__ = ("session", "resumed")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     RESUMED_FIELD_NUMBER: _ClassVar[int]
@@ -370,7 +370,7 @@ class ListTrajectoriesResponse(_message.Message):
     next_page_token: str
     def __init__(self, trajectories: _Optional[_Iterable[_Union[_learning_pb2.Trajectory, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
-class GetMetricsRequest(_message.Message):
+class GetLearningMetricsRequest(_message.Message):
     __slots__ = ("session_id", "window_size", "history_size", "evaluate")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     WINDOW_SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -382,7 +382,7 @@ class GetMetricsRequest(_message.Message):
     evaluate: bool
     def __init__(self, session_id: _Optional[str] = ..., window_size: _Optional[int] = ..., history_size: _Optional[int] = ..., evaluate: _Optional[bool] = ...) -> None: ...
 
-class GetMetricsResponse(_message.Message):
+class GetLearningMetricsResponse(_message.Message):
     __slots__ = ("metrics", "evaluation")
     METRICS_FIELD_NUMBER: _ClassVar[int]
     EVALUATION_FIELD_NUMBER: _ClassVar[int]
@@ -474,7 +474,7 @@ class TransferResponse(_message.Message):
     improvement: float
     def __init__(self, task_similarity: _Optional[_Union[_learning_trust_pb2.TaskSimilarity, _Mapping]] = ..., parameters_transferred: _Optional[int] = ..., performance_baseline: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., performance_after_transfer: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., improvement: _Optional[float] = ...) -> None: ...
 
-class LearningServiceEndSessionRequest(_message.Message):
+class EndLearningSessionRequest(_message.Message):
     __slots__ = ("session_id", "skip_export", "min_performance", "skip_skill")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SKIP_EXPORT_FIELD_NUMBER: _ClassVar[int]
@@ -486,7 +486,7 @@ class LearningServiceEndSessionRequest(_message.Message):
     skip_skill: bool
     def __init__(self, session_id: _Optional[str] = ..., skip_export: _Optional[bool] = ..., min_performance: _Optional[float] = ..., skip_skill: _Optional[bool] = ...) -> None: ...
 
-class LearningServiceEndSessionResponse(_message.Message):
+class EndLearningSessionResponse(_message.Message):
     __slots__ = ("session", "metrics", "model_path", "model_bytes", "meets_skill_bar", "session_duration", "skill_id", "skill_created")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     METRICS_FIELD_NUMBER: _ClassVar[int]

@@ -44,15 +44,15 @@ class LearningServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.DescribeAlgorithms = channel.unary_unary(
-                '/mneme.v1.LearningService/DescribeAlgorithms',
-                request_serializer=mneme_dot_v1_dot_learning__service__pb2.DescribeAlgorithmsRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.DescribeAlgorithmsResponse.FromString,
+        self.ListAlgorithms = channel.unary_unary(
+                '/mneme.v1.LearningService/ListAlgorithms',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.ListAlgorithmsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.ListAlgorithmsResponse.FromString,
                 _registered_method=True)
-        self.StartSession = channel.unary_unary(
-                '/mneme.v1.LearningService/StartSession',
-                request_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceStartSessionRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceStartSessionResponse.FromString,
+        self.StartLearningSession = channel.unary_unary(
+                '/mneme.v1.LearningService/StartLearningSession',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.StartLearningSessionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.StartLearningSessionResponse.FromString,
                 _registered_method=True)
         self.GetLearningSession = channel.unary_unary(
                 '/mneme.v1.LearningService/GetLearningSession',
@@ -109,10 +109,10 @@ class LearningServiceStub:
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.TrainRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learning__service__pb2.TrainResponse.FromString,
                 _registered_method=True)
-        self.GetMetrics = channel.unary_unary(
-                '/mneme.v1.LearningService/GetMetrics',
-                request_serializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsResponse.FromString,
+        self.GetLearningMetrics = channel.unary_unary(
+                '/mneme.v1.LearningService/GetLearningMetrics',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.GetLearningMetricsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.GetLearningMetricsResponse.FromString,
                 _registered_method=True)
         self.Explain = channel.unary_unary(
                 '/mneme.v1.LearningService/Explain',
@@ -129,10 +129,10 @@ class LearningServiceStub:
                 request_serializer=mneme_dot_v1_dot_learning__service__pb2.TransferRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learning__service__pb2.TransferResponse.FromString,
                 _registered_method=True)
-        self.EndSession = channel.unary_unary(
-                '/mneme.v1.LearningService/EndSession',
-                request_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionResponse.FromString,
+        self.EndLearningSession = channel.unary_unary(
+                '/mneme.v1.LearningService/EndLearningSession',
+                request_serializer=mneme_dot_v1_dot_learning__service__pb2.EndLearningSessionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learning__service__pb2.EndLearningSessionResponse.FromString,
                 _registered_method=True)
         self.DownloadModel = channel.unary_stream(
                 '/mneme.v1.LearningService/DownloadModel',
@@ -153,8 +153,8 @@ class LearningServiceServicer:
     session is NOT_FOUND, just like one that does not exist.
     """
 
-    def DescribeAlgorithms(self, request, context):
-        """Describes the algorithms: what they are for, on which spaces they work, and
+    def ListAlgorithms(self, request, context):
+        """Lists the algorithms: what they are for, on which spaces they work, and
         which keys a session's config may have.
 
         Scope: learn. Repeatable: yes, it changes nothing.
@@ -164,7 +164,7 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def StartSession(self, request, context):
+    def StartLearningSession(self, request, context):
         """Starts a session, or resumes one: with the same definition, it goes on with
         what it has learned, even if it was ended.
 
@@ -409,7 +409,7 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetMetrics(self, request, context):
+    def GetLearningMetrics(self, request, context):
         """Returns how a session is doing: rewards, how settled they are, points for a
         chart and, if asked for, what the learned policy would have earned instead
         of what was done.
@@ -476,10 +476,10 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def EndSession(self, request, context):
+    def EndLearningSession(self, request, context):
         """Ends a session: what it has learned is saved, and exported as an archive that
-        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-        changes nothing.
+        NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+        again changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -516,15 +516,15 @@ class LearningServiceServicer:
 
 def add_LearningServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'DescribeAlgorithms': grpc.unary_unary_rpc_method_handler(
-                    servicer.DescribeAlgorithms,
-                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.DescribeAlgorithmsRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.DescribeAlgorithmsResponse.SerializeToString,
+            'ListAlgorithms': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAlgorithms,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.ListAlgorithmsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.ListAlgorithmsResponse.SerializeToString,
             ),
-            'StartSession': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartSession,
-                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceStartSessionRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceStartSessionResponse.SerializeToString,
+            'StartLearningSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.StartLearningSession,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.StartLearningSessionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.StartLearningSessionResponse.SerializeToString,
             ),
             'GetLearningSession': grpc.unary_unary_rpc_method_handler(
                     servicer.GetLearningSession,
@@ -581,10 +581,10 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_learning__service__pb2.TrainRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learning__service__pb2.TrainResponse.SerializeToString,
             ),
-            'GetMetrics': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetMetrics,
-                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.GetMetricsResponse.SerializeToString,
+            'GetLearningMetrics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLearningMetrics,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.GetLearningMetricsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.GetLearningMetricsResponse.SerializeToString,
             ),
             'Explain': grpc.unary_unary_rpc_method_handler(
                     servicer.Explain,
@@ -601,10 +601,10 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_learning__service__pb2.TransferRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learning__service__pb2.TransferResponse.SerializeToString,
             ),
-            'EndSession': grpc.unary_unary_rpc_method_handler(
-                    servicer.EndSession,
-                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionResponse.SerializeToString,
+            'EndLearningSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndLearningSession,
+                    request_deserializer=mneme_dot_v1_dot_learning__service__pb2.EndLearningSessionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learning__service__pb2.EndLearningSessionResponse.SerializeToString,
             ),
             'DownloadModel': grpc.unary_stream_rpc_method_handler(
                     servicer.DownloadModel,
@@ -632,7 +632,7 @@ class LearningService:
     """
 
     @staticmethod
-    def DescribeAlgorithms(request,
+    def ListAlgorithms(request,
             target,
             options=(),
             channel_credentials=None,
@@ -645,9 +645,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.LearningService/DescribeAlgorithms',
-            mneme_dot_v1_dot_learning__service__pb2.DescribeAlgorithmsRequest.SerializeToString,
-            mneme_dot_v1_dot_learning__service__pb2.DescribeAlgorithmsResponse.FromString,
+            '/mneme.v1.LearningService/ListAlgorithms',
+            mneme_dot_v1_dot_learning__service__pb2.ListAlgorithmsRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.ListAlgorithmsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -659,7 +659,7 @@ class LearningService:
             _registered_method=True)
 
     @staticmethod
-    def StartSession(request,
+    def StartLearningSession(request,
             target,
             options=(),
             channel_credentials=None,
@@ -672,9 +672,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.LearningService/StartSession',
-            mneme_dot_v1_dot_learning__service__pb2.LearningServiceStartSessionRequest.SerializeToString,
-            mneme_dot_v1_dot_learning__service__pb2.LearningServiceStartSessionResponse.FromString,
+            '/mneme.v1.LearningService/StartLearningSession',
+            mneme_dot_v1_dot_learning__service__pb2.StartLearningSessionRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.StartLearningSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -983,7 +983,7 @@ class LearningService:
             _registered_method=True)
 
     @staticmethod
-    def GetMetrics(request,
+    def GetLearningMetrics(request,
             target,
             options=(),
             channel_credentials=None,
@@ -996,9 +996,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.LearningService/GetMetrics',
-            mneme_dot_v1_dot_learning__service__pb2.GetMetricsRequest.SerializeToString,
-            mneme_dot_v1_dot_learning__service__pb2.GetMetricsResponse.FromString,
+            '/mneme.v1.LearningService/GetLearningMetrics',
+            mneme_dot_v1_dot_learning__service__pb2.GetLearningMetricsRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.GetLearningMetricsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -1091,7 +1091,7 @@ class LearningService:
             _registered_method=True)
 
     @staticmethod
-    def EndSession(request,
+    def EndLearningSession(request,
             target,
             options=(),
             channel_credentials=None,
@@ -1104,9 +1104,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.LearningService/EndSession',
-            mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionRequest.SerializeToString,
-            mneme_dot_v1_dot_learning__service__pb2.LearningServiceEndSessionResponse.FromString,
+            '/mneme.v1.LearningService/EndLearningSession',
+            mneme_dot_v1_dot_learning__service__pb2.EndLearningSessionRequest.SerializeToString,
+            mneme_dot_v1_dot_learning__service__pb2.EndLearningSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

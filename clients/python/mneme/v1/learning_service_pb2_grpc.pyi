@@ -43,14 +43,14 @@ class LearningServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> LearningServiceAsyncStub: ...
-    DescribeAlgorithms: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.DescribeAlgorithmsRequest, _learning_service_pb2.DescribeAlgorithmsResponse]
-    """Describes the algorithms: what they are for, on which spaces they work, and
+    ListAlgorithms: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ListAlgorithmsRequest, _learning_service_pb2.ListAlgorithmsResponse]
+    """Lists the algorithms: what they are for, on which spaces they work, and
     which keys a session's config may have.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
-    StartSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceStartSessionRequest, _learning_service_pb2.LearningServiceStartSessionResponse]
+    StartLearningSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.StartLearningSessionRequest, _learning_service_pb2.StartLearningSessionResponse]
     """Starts a session, or resumes one: with the same definition, it goes on with
     what it has learned, even if it was ended.
 
@@ -247,7 +247,7 @@ class LearningServiceStub:
     session goes on choosing by what it learned before; DATA_LOSS when what the
     session has learned is damaged in storage.
     """
-    GetMetrics: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]
+    GetLearningMetrics: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetLearningMetricsRequest, _learning_service_pb2.GetLearningMetricsResponse]
     """Returns how a session is doing: rewards, how settled they are, points for a
     chart and, if asked for, what the learned policy would have earned instead
     of what was done.
@@ -298,10 +298,10 @@ class LearningServiceStub:
     learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
-    EndSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]
+    EndLearningSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.EndLearningSessionRequest, _learning_service_pb2.EndLearningSessionResponse]
     """Ends a session: what it has learned is saved, and exported as an archive that
-    NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-    changes nothing.
+    NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+    again changes nothing.
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -342,14 +342,14 @@ class LearningServiceAsyncStub(LearningServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    DescribeAlgorithms: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.DescribeAlgorithmsRequest, _learning_service_pb2.DescribeAlgorithmsResponse]  # type: ignore[assignment]
-    """Describes the algorithms: what they are for, on which spaces they work, and
+    ListAlgorithms: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ListAlgorithmsRequest, _learning_service_pb2.ListAlgorithmsResponse]  # type: ignore[assignment]
+    """Lists the algorithms: what they are for, on which spaces they work, and
     which keys a session's config may have.
 
     Scope: learn. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
-    StartSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceStartSessionRequest, _learning_service_pb2.LearningServiceStartSessionResponse]  # type: ignore[assignment]
+    StartLearningSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.StartLearningSessionRequest, _learning_service_pb2.StartLearningSessionResponse]  # type: ignore[assignment]
     """Starts a session, or resumes one: with the same definition, it goes on with
     what it has learned, even if it was ended.
 
@@ -546,7 +546,7 @@ class LearningServiceAsyncStub(LearningServiceStub):
     session goes on choosing by what it learned before; DATA_LOSS when what the
     session has learned is damaged in storage.
     """
-    GetMetrics: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetMetricsRequest, _learning_service_pb2.GetMetricsResponse]  # type: ignore[assignment]
+    GetLearningMetrics: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetLearningMetricsRequest, _learning_service_pb2.GetLearningMetricsResponse]  # type: ignore[assignment]
     """Returns how a session is doing: rewards, how settled they are, points for a
     chart and, if asked for, what the learned policy would have earned instead
     of what was done.
@@ -597,10 +597,10 @@ class LearningServiceAsyncStub(LearningServiceStub):
     learned comes from a version of its algorithm that this server does not have;
     DATA_LOSS when what the session has learned is damaged in storage.
     """
-    EndSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceEndSessionRequest, _learning_service_pb2.LearningServiceEndSessionResponse]  # type: ignore[assignment]
+    EndLearningSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.EndLearningSessionRequest, _learning_service_pb2.EndLearningSessionResponse]  # type: ignore[assignment]
     """Ends a session: what it has learned is saved, and exported as an archive that
-    NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-    changes nothing.
+    NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+    again changes nothing.
 
     Scope: learn. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -640,12 +640,12 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
     """
 
     @_abc_1.abstractmethod
-    def DescribeAlgorithms(
+    def ListAlgorithms(
         self,
-        request: _learning_service_pb2.DescribeAlgorithmsRequest,
+        request: _learning_service_pb2.ListAlgorithmsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.DescribeAlgorithmsResponse, _abc.Awaitable[_learning_service_pb2.DescribeAlgorithmsResponse]]:
-        """Describes the algorithms: what they are for, on which spaces they work, and
+    ) -> _typing.Union[_learning_service_pb2.ListAlgorithmsResponse, _abc.Awaitable[_learning_service_pb2.ListAlgorithmsResponse]]:
+        """Lists the algorithms: what they are for, on which spaces they work, and
         which keys a session's config may have.
 
         Scope: learn. Repeatable: yes, it changes nothing.
@@ -653,11 +653,11 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def StartSession(
+    def StartLearningSession(
         self,
-        request: _learning_service_pb2.LearningServiceStartSessionRequest,
+        request: _learning_service_pb2.StartLearningSessionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.LearningServiceStartSessionResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceStartSessionResponse]]:
+    ) -> _typing.Union[_learning_service_pb2.StartLearningSessionResponse, _abc.Awaitable[_learning_service_pb2.StartLearningSessionResponse]]:
         """Starts a session, or resumes one: with the same definition, it goes on with
         what it has learned, even if it was ended.
 
@@ -922,11 +922,11 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def GetMetrics(
+    def GetLearningMetrics(
         self,
-        request: _learning_service_pb2.GetMetricsRequest,
+        request: _learning_service_pb2.GetLearningMetricsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.GetMetricsResponse, _abc.Awaitable[_learning_service_pb2.GetMetricsResponse]]:
+    ) -> _typing.Union[_learning_service_pb2.GetLearningMetricsResponse, _abc.Awaitable[_learning_service_pb2.GetLearningMetricsResponse]]:
         """Returns how a session is doing: rewards, how settled they are, points for a
         chart and, if asked for, what the learned policy would have earned instead
         of what was done.
@@ -997,14 +997,14 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def EndSession(
+    def EndLearningSession(
         self,
-        request: _learning_service_pb2.LearningServiceEndSessionRequest,
+        request: _learning_service_pb2.EndLearningSessionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.LearningServiceEndSessionResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceEndSessionResponse]]:
+    ) -> _typing.Union[_learning_service_pb2.EndLearningSessionResponse, _abc.Awaitable[_learning_service_pb2.EndLearningSessionResponse]]:
         """Ends a session: what it has learned is saved, and exported as an archive that
-        NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-        changes nothing.
+        NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+        again changes nothing.
 
         Scope: learn. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION

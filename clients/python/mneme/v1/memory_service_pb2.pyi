@@ -102,7 +102,7 @@ class NewMemory(_message.Message):
     keep_copy: bool
     def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., keep_copy: _Optional[bool] = ...) -> None: ...
 
-class InsertMemoryRequest(_message.Message):
+class CreateMemoryRequest(_message.Message):
     __slots__ = ("text", "user_id", "agent_id", "project", "tags", "metadata", "importance", "since", "supersedes", "memory_id", "keep_copy", "similar_limit", "wait_indexed")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -162,7 +162,7 @@ class InsertionFigures(_message.Message):
     embedding_dimension: int
     def __init__(self, cache_hits: _Optional[int] = ..., cache_misses: _Optional[int] = ..., queued_count: _Optional[int] = ..., embedding_ms: _Optional[float] = ..., writing_ms: _Optional[float] = ..., vectors_per_second: _Optional[float] = ..., embedding_dimension: _Optional[int] = ...) -> None: ...
 
-class InsertMemoryResponse(_message.Message):
+class CreateMemoryResponse(_message.Message):
     __slots__ = ("memory", "already_known", "differing", "similar", "similar_unknown", "superseded", "figures")
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     ALREADY_KNOWN_FIELD_NUMBER: _ClassVar[int]
@@ -180,7 +180,7 @@ class InsertMemoryResponse(_message.Message):
     figures: InsertionFigures
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., already_known: _Optional[bool] = ..., differing: _Optional[_Iterable[str]] = ..., similar: _Optional[_Iterable[_Union[FoundMemory, _Mapping]]] = ..., similar_unknown: _Optional[bool] = ..., superseded: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., figures: _Optional[_Union[InsertionFigures, _Mapping]] = ...) -> None: ...
 
-class InsertMemoriesRequest(_message.Message):
+class CreateMemoriesRequest(_message.Message):
     __slots__ = ("memory",)
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     memory: NewMemory
@@ -194,7 +194,7 @@ class MemoryReceipt(_message.Message):
     already_known: bool
     def __init__(self, memory_id: _Optional[str] = ..., already_known: _Optional[bool] = ...) -> None: ...
 
-class InsertMemoriesResponse(_message.Message):
+class CreateMemoriesResponse(_message.Message):
     __slots__ = ("inserted_count", "known_count", "acknowledged_count", "receipts", "figures")
     INSERTED_COUNT_FIELD_NUMBER: _ClassVar[int]
     KNOWN_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -388,7 +388,7 @@ class MatchedMemory(_message.Message):
     similarity: float
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., matches: _Optional[_Iterable[_Union[_pattern_pb2.PatternMatch, _Mapping]]] = ..., similarity: _Optional[float] = ...) -> None: ...
 
-class SearchPatternRequest(_message.Message):
+class MatchPatternRequest(_message.Message):
     __slots__ = ("name", "filter", "limit", "include_superseded", "omit_matches", "peek")
     NAME_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
@@ -404,7 +404,7 @@ class SearchPatternRequest(_message.Message):
     peek: bool
     def __init__(self, name: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., include_superseded: _Optional[bool] = ..., omit_matches: _Optional[bool] = ..., peek: _Optional[bool] = ...) -> None: ...
 
-class SearchPatternResponse(_message.Message):
+class MatchPatternResponse(_message.Message):
     __slots__ = ("results", "total_matches", "matches_capped", "searched_count", "search_ms", "partial")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_MATCHES_FIELD_NUMBER: _ClassVar[int]
@@ -436,7 +436,7 @@ class IndexStats(_message.Message):
     vector_bytes: int
     def __init__(self, kind: _Optional[_Union[VectorIndexKind, str]] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., average_search_ms: _Optional[float] = ..., search_count: _Optional[int] = ..., vector_bytes: _Optional[int] = ...) -> None: ...
 
-class MemoryServiceGetStatsResponse(_message.Message):
+class GetMemoryStatsResponse(_message.Message):
     __slots__ = ("database", "counts", "embeddings", "index", "distribution", "quality", "took_ms")
     DATABASE_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
@@ -454,7 +454,7 @@ class MemoryServiceGetStatsResponse(_message.Message):
     took_ms: float
     def __init__(self, database: _Optional[_Union[_memory_stats_pb2.DatabaseInfo, _Mapping]] = ..., counts: _Optional[_Union[_memory_stats_pb2.MemoryCounts, _Mapping]] = ..., embeddings: _Optional[_Union[_memory_stats_pb2.EmbeddingStats, _Mapping]] = ..., index: _Optional[_Union[IndexStats, _Mapping]] = ..., distribution: _Optional[_Union[_memory_stats_pb2.MemoryDistribution, _Mapping]] = ..., quality: _Optional[_Union[_memory_stats_pb2.MemoryQuality, _Mapping]] = ..., took_ms: _Optional[float] = ...) -> None: ...
 
-class InitMemoryResponse(_message.Message):
+class OpenMemoryResponse(_message.Message):
     __slots__ = ("database", "counts", "embeddings", "index", "capabilities", "backup", "took_ms")
     DATABASE_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]

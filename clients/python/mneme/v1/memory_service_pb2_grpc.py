@@ -44,15 +44,15 @@ class MemoryServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.InsertMemory = channel.unary_unary(
-                '/mneme.v1.MemoryService/InsertMemory',
-                request_serializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoryRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoryResponse.FromString,
+        self.CreateMemory = channel.unary_unary(
+                '/mneme.v1.MemoryService/CreateMemory',
+                request_serializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoryRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoryResponse.FromString,
                 _registered_method=True)
-        self.InsertMemories = channel.stream_stream(
-                '/mneme.v1.MemoryService/InsertMemories',
-                request_serializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoriesRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoriesResponse.FromString,
+        self.CreateMemories = channel.stream_stream(
+                '/mneme.v1.MemoryService/CreateMemories',
+                request_serializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoriesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoriesResponse.FromString,
                 _registered_method=True)
         self.GetMemory = channel.unary_unary(
                 '/mneme.v1.MemoryService/GetMemory',
@@ -79,10 +79,10 @@ class MemoryServiceStub:
                 request_serializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.FromString,
                 _registered_method=True)
-        self.StorePattern = channel.unary_unary(
-                '/mneme.v1.MemoryService/StorePattern',
-                request_serializer=mneme_dot_v1_dot_pattern__pb2.StorePatternRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_pattern__pb2.StorePatternResponse.FromString,
+        self.CreatePattern = channel.unary_unary(
+                '/mneme.v1.MemoryService/CreatePattern',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.CreatePatternRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.CreatePatternResponse.FromString,
                 _registered_method=True)
         self.GetPattern = channel.unary_unary(
                 '/mneme.v1.MemoryService/GetPattern',
@@ -99,30 +99,30 @@ class MemoryServiceStub:
                 request_serializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternResponse.FromString,
                 _registered_method=True)
-        self.SearchPattern = channel.unary_unary(
-                '/mneme.v1.MemoryService/SearchPattern',
-                request_serializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternResponse.FromString,
+        self.MatchPattern = channel.unary_unary(
+                '/mneme.v1.MemoryService/MatchPattern',
+                request_serializer=mneme_dot_v1_dot_memory__service__pb2.MatchPatternRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.MatchPatternResponse.FromString,
                 _registered_method=True)
-        self.ReportPatternMatches = channel.unary_unary(
-                '/mneme.v1.MemoryService/ReportPatternMatches',
-                request_serializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesResponse.FromString,
+        self.RecordPatternMatches = channel.unary_unary(
+                '/mneme.v1.MemoryService/RecordPatternMatches',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.RecordPatternMatchesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.RecordPatternMatchesResponse.FromString,
                 _registered_method=True)
-        self.GetPatternStats = channel.unary_unary(
-                '/mneme.v1.MemoryService/GetPatternStats',
-                request_serializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsResponse.FromString,
+        self.ListPatternStats = channel.unary_unary(
+                '/mneme.v1.MemoryService/ListPatternStats',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.ListPatternStatsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.ListPatternStatsResponse.FromString,
                 _registered_method=True)
-        self.InitMemory = channel.unary_unary(
-                '/mneme.v1.MemoryService/InitMemory',
-                request_serializer=mneme_dot_v1_dot_memory__stats__pb2.InitMemoryRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.InitMemoryResponse.FromString,
+        self.OpenMemory = channel.unary_unary(
+                '/mneme.v1.MemoryService/OpenMemory',
+                request_serializer=mneme_dot_v1_dot_memory__stats__pb2.OpenMemoryRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.OpenMemoryResponse.FromString,
                 _registered_method=True)
-        self.GetStats = channel.unary_unary(
-                '/mneme.v1.MemoryService/GetStats',
-                request_serializer=mneme_dot_v1_dot_memory__stats__pb2.MemoryServiceGetStatsRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.MemoryServiceGetStatsResponse.FromString,
+        self.GetMemoryStats = channel.unary_unary(
+                '/mneme.v1.MemoryService/GetMemoryStats',
+                request_serializer=mneme_dot_v1_dot_memory__stats__pb2.GetMemoryStatsRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_memory__service__pb2.GetMemoryStatsResponse.FromString,
                 _registered_method=True)
         self.ClearCache = channel.unary_unary(
                 '/mneme.v1.MemoryService/ClearCache',
@@ -142,8 +142,8 @@ class MemoryServiceServicer:
     them. The server never decides by itself that one memory replaces another.
     """
 
-    def InsertMemory(self, request, context):
-        """Stores a memory. It can be found by its meaning when the call returns,
+    def CreateMemory(self, request, context):
+        """Creates a memory. It can be found by its meaning when the call returns,
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
@@ -171,9 +171,9 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def InsertMemories(self, request_iterator, context):
-        """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says about one
+    def CreateMemories(self, request_iterator, context):
+        """Creates a stream of memories in batches and acknowledges each batch once it
+        is durable, with counts and times so far. What CreateMemory says about one
         memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -219,11 +219,11 @@ class MemoryServiceServicer:
 
     def UpdateMemory(self, request, context):
         """Changes fields of a memory. What the mask does not name is kept. A changed
-        text is embedded again. To keep what was true before, insert another memory
+        text is embedded again. To keep what was true before, create another memory
         with `supersedes` instead.
 
         A change of the text, user, agent or project is made even if another memory
-        that holds says the same afterwards, as InsertMemory understands it; the
+        that holds says the same afterwards, as CreateMemory understands it; the
         answer then names that memory. REST answers with the memory alone and cannot
         tell it.
 
@@ -287,8 +287,8 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def StorePattern(self, request, context):
-        """Stores a pattern: something to look for in memories, under a name. The same
+    def CreatePattern(self, request, context):
+        """Creates a pattern: something to look for in memories, under a name. The same
         pattern again changes nothing; to change one, delete it first.
 
         Scope: write. Repeatable: yes.
@@ -333,8 +333,8 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def SearchPattern(self, request, context):
-        """Searches memories with a stored pattern, and says where they match. All
+    def MatchPattern(self, request, context):
+        """Matches memories with a stored pattern, and says where they match. All
         memories that pass the filter are looked at: for a regular expression or a
         structure, that takes time in proportion to their number.
 
@@ -348,8 +348,8 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ReportPatternMatches(self, request, context):
-        """Reports whether matches were right: a pattern's success rate is computed
+    def RecordPatternMatches(self, request, context):
+        """Records whether matches were right: a pattern's success rate is computed
         from that.
 
         Scope: write. Repeatable: yes.
@@ -360,8 +360,8 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetPatternStats(self, request, context):
-        """Returns how patterns were used, and what was reported about their matches.
+    def ListPatternStats(self, request, context):
+        """Lists how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -372,10 +372,10 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def InitMemory(self, request, context):
-        """Makes a tenant's memory ready, as any first call does, too, and returns
-        what it holds. The model is the server's; a request that asks for another
-        is refused.
+    def OpenMemory(self, request, context):
+        """Opens a tenant's memory: makes it ready, as any first call does, too, and
+        returns what it holds. The model is the server's; a request that asks for
+        another is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -387,7 +387,7 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetStats(self, request, context):
+    def GetMemoryStats(self, request, context):
         """Returns what the caller's tenant holds, how much room that takes, and how
         searches went.
 
@@ -414,15 +414,15 @@ class MemoryServiceServicer:
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'InsertMemory': grpc.unary_unary_rpc_method_handler(
-                    servicer.InsertMemory,
-                    request_deserializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoryRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoryResponse.SerializeToString,
+            'CreateMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateMemory,
+                    request_deserializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoryRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoryResponse.SerializeToString,
             ),
-            'InsertMemories': grpc.stream_stream_rpc_method_handler(
-                    servicer.InsertMemories,
-                    request_deserializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoriesRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.InsertMemoriesResponse.SerializeToString,
+            'CreateMemories': grpc.stream_stream_rpc_method_handler(
+                    servicer.CreateMemories,
+                    request_deserializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoriesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.CreateMemoriesResponse.SerializeToString,
             ),
             'GetMemory': grpc.unary_unary_rpc_method_handler(
                     servicer.GetMemory,
@@ -449,10 +449,10 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.SerializeToString,
             ),
-            'StorePattern': grpc.unary_unary_rpc_method_handler(
-                    servicer.StorePattern,
-                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.StorePatternRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_pattern__pb2.StorePatternResponse.SerializeToString,
+            'CreatePattern': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreatePattern,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.CreatePatternRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.CreatePatternResponse.SerializeToString,
             ),
             'GetPattern': grpc.unary_unary_rpc_method_handler(
                     servicer.GetPattern,
@@ -469,30 +469,30 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternResponse.SerializeToString,
             ),
-            'SearchPattern': grpc.unary_unary_rpc_method_handler(
-                    servicer.SearchPattern,
-                    request_deserializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.SearchPatternResponse.SerializeToString,
+            'MatchPattern': grpc.unary_unary_rpc_method_handler(
+                    servicer.MatchPattern,
+                    request_deserializer=mneme_dot_v1_dot_memory__service__pb2.MatchPatternRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.MatchPatternResponse.SerializeToString,
             ),
-            'ReportPatternMatches': grpc.unary_unary_rpc_method_handler(
-                    servicer.ReportPatternMatches,
-                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesResponse.SerializeToString,
+            'RecordPatternMatches': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordPatternMatches,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.RecordPatternMatchesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.RecordPatternMatchesResponse.SerializeToString,
             ),
-            'GetPatternStats': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetPatternStats,
-                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_pattern__pb2.GetPatternStatsResponse.SerializeToString,
+            'ListPatternStats': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPatternStats,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.ListPatternStatsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.ListPatternStatsResponse.SerializeToString,
             ),
-            'InitMemory': grpc.unary_unary_rpc_method_handler(
-                    servicer.InitMemory,
-                    request_deserializer=mneme_dot_v1_dot_memory__stats__pb2.InitMemoryRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.InitMemoryResponse.SerializeToString,
+            'OpenMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenMemory,
+                    request_deserializer=mneme_dot_v1_dot_memory__stats__pb2.OpenMemoryRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.OpenMemoryResponse.SerializeToString,
             ),
-            'GetStats': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetStats,
-                    request_deserializer=mneme_dot_v1_dot_memory__stats__pb2.MemoryServiceGetStatsRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.MemoryServiceGetStatsResponse.SerializeToString,
+            'GetMemoryStats': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMemoryStats,
+                    request_deserializer=mneme_dot_v1_dot_memory__stats__pb2.GetMemoryStatsRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_memory__service__pb2.GetMemoryStatsResponse.SerializeToString,
             ),
             'ClearCache': grpc.unary_unary_rpc_method_handler(
                     servicer.ClearCache,
@@ -519,7 +519,7 @@ class MemoryService:
     """
 
     @staticmethod
-    def InsertMemory(request,
+    def CreateMemory(request,
             target,
             options=(),
             channel_credentials=None,
@@ -532,9 +532,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.MemoryService/InsertMemory',
-            mneme_dot_v1_dot_memory__service__pb2.InsertMemoryRequest.SerializeToString,
-            mneme_dot_v1_dot_memory__service__pb2.InsertMemoryResponse.FromString,
+            '/mneme.v1.MemoryService/CreateMemory',
+            mneme_dot_v1_dot_memory__service__pb2.CreateMemoryRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.CreateMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -546,7 +546,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def InsertMemories(request_iterator,
+    def CreateMemories(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -559,9 +559,9 @@ class MemoryService:
         return grpc.experimental.stream_stream(
             request_iterator,
             target,
-            '/mneme.v1.MemoryService/InsertMemories',
-            mneme_dot_v1_dot_memory__service__pb2.InsertMemoriesRequest.SerializeToString,
-            mneme_dot_v1_dot_memory__service__pb2.InsertMemoriesResponse.FromString,
+            '/mneme.v1.MemoryService/CreateMemories',
+            mneme_dot_v1_dot_memory__service__pb2.CreateMemoriesRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.CreateMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -708,7 +708,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def StorePattern(request,
+    def CreatePattern(request,
             target,
             options=(),
             channel_credentials=None,
@@ -721,9 +721,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.MemoryService/StorePattern',
-            mneme_dot_v1_dot_pattern__pb2.StorePatternRequest.SerializeToString,
-            mneme_dot_v1_dot_pattern__pb2.StorePatternResponse.FromString,
+            '/mneme.v1.MemoryService/CreatePattern',
+            mneme_dot_v1_dot_pattern__pb2.CreatePatternRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.CreatePatternResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -816,7 +816,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def SearchPattern(request,
+    def MatchPattern(request,
             target,
             options=(),
             channel_credentials=None,
@@ -829,9 +829,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.MemoryService/SearchPattern',
-            mneme_dot_v1_dot_memory__service__pb2.SearchPatternRequest.SerializeToString,
-            mneme_dot_v1_dot_memory__service__pb2.SearchPatternResponse.FromString,
+            '/mneme.v1.MemoryService/MatchPattern',
+            mneme_dot_v1_dot_memory__service__pb2.MatchPatternRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.MatchPatternResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -843,7 +843,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def ReportPatternMatches(request,
+    def RecordPatternMatches(request,
             target,
             options=(),
             channel_credentials=None,
@@ -856,9 +856,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.MemoryService/ReportPatternMatches',
-            mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesRequest.SerializeToString,
-            mneme_dot_v1_dot_pattern__pb2.ReportPatternMatchesResponse.FromString,
+            '/mneme.v1.MemoryService/RecordPatternMatches',
+            mneme_dot_v1_dot_pattern__pb2.RecordPatternMatchesRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.RecordPatternMatchesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -870,7 +870,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def GetPatternStats(request,
+    def ListPatternStats(request,
             target,
             options=(),
             channel_credentials=None,
@@ -883,9 +883,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.MemoryService/GetPatternStats',
-            mneme_dot_v1_dot_pattern__pb2.GetPatternStatsRequest.SerializeToString,
-            mneme_dot_v1_dot_pattern__pb2.GetPatternStatsResponse.FromString,
+            '/mneme.v1.MemoryService/ListPatternStats',
+            mneme_dot_v1_dot_pattern__pb2.ListPatternStatsRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.ListPatternStatsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -897,7 +897,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def InitMemory(request,
+    def OpenMemory(request,
             target,
             options=(),
             channel_credentials=None,
@@ -910,9 +910,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.MemoryService/InitMemory',
-            mneme_dot_v1_dot_memory__stats__pb2.InitMemoryRequest.SerializeToString,
-            mneme_dot_v1_dot_memory__service__pb2.InitMemoryResponse.FromString,
+            '/mneme.v1.MemoryService/OpenMemory',
+            mneme_dot_v1_dot_memory__stats__pb2.OpenMemoryRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.OpenMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -924,7 +924,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def GetStats(request,
+    def GetMemoryStats(request,
             target,
             options=(),
             channel_credentials=None,
@@ -937,9 +937,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.MemoryService/GetStats',
-            mneme_dot_v1_dot_memory__stats__pb2.MemoryServiceGetStatsRequest.SerializeToString,
-            mneme_dot_v1_dot_memory__service__pb2.MemoryServiceGetStatsResponse.FromString,
+            '/mneme.v1.MemoryService/GetMemoryStats',
+            mneme_dot_v1_dot_memory__stats__pb2.GetMemoryStatsRequest.SerializeToString,
+            mneme_dot_v1_dot_memory__service__pb2.GetMemoryStatsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,8 +43,8 @@ class MemoryServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MemoryServiceAsyncStub: ...
-    InsertMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.InsertMemoryRequest, _memory_service_pb2.InsertMemoryResponse]
-    """Stores a memory. It can be found by its meaning when the call returns,
+    CreateMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.CreateMemoryRequest, _memory_service_pb2.CreateMemoryResponse]
+    """Creates a memory. It can be found by its meaning when the call returns,
     unless the embedding backend is too slow (see `wait_indexed`).
 
     A text that is stored already, for the same user, agent and project, is not
@@ -68,9 +68,9 @@ class MemoryServiceStub:
     (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
     and the memory was stored, but not embedded in time.
     """
-    InsertMemories: _grpc.StreamStreamMultiCallable[_memory_service_pb2.InsertMemoriesRequest, _memory_service_pb2.InsertMemoriesResponse]
-    """Stores a stream of memories in batches and acknowledges each batch once it
-    is durable, with counts and times so far. What InsertMemory says about one
+    CreateMemories: _grpc.StreamStreamMultiCallable[_memory_service_pb2.CreateMemoriesRequest, _memory_service_pb2.CreateMemoriesResponse]
+    """Creates a stream of memories in batches and acknowledges each batch once it
+    is durable, with counts and times so far. What CreateMemory says about one
     memory holds for each, except that no similar ones are looked for.
 
     A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -108,11 +108,11 @@ class MemoryServiceStub:
     """
     UpdateMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]
     """Changes fields of a memory. What the mask does not name is kept. A changed
-    text is embedded again. To keep what was true before, insert another memory
+    text is embedded again. To keep what was true before, create another memory
     with `supersedes` instead.
 
     A change of the text, user, agent or project is made even if another memory
-    that holds says the same afterwards, as InsertMemory understands it; the
+    that holds says the same afterwards, as CreateMemory understands it; the
     answer then names that memory. REST answers with the memory alone and cannot
     tell it.
 
@@ -160,8 +160,8 @@ class MemoryServiceStub:
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
     neither ids nor any condition of the filter is given.
     """
-    StorePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.StorePatternRequest, _pattern_pb2.StorePatternResponse]
-    """Stores a pattern: something to look for in memories, under a name. The same
+    CreatePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.CreatePatternRequest, _pattern_pb2.CreatePatternResponse]
+    """Creates a pattern: something to look for in memories, under a name. The same
     pattern again changes nothing; to change one, delete it first.
 
     Scope: write. Repeatable: yes.
@@ -190,8 +190,8 @@ class MemoryServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
     """
-    SearchPattern: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.SearchPatternRequest, _memory_service_pb2.SearchPatternResponse]
-    """Searches memories with a stored pattern, and says where they match. All
+    MatchPattern: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MatchPatternRequest, _memory_service_pb2.MatchPatternResponse]
+    """Matches memories with a stored pattern, and says where they match. All
     memories that pass the filter are looked at: for a regular expression or a
     structure, that takes time in proportion to their number.
 
@@ -201,26 +201,26 @@ class MemoryServiceStub:
     not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
     were made with another model.
     """
-    ReportPatternMatches: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.ReportPatternMatchesRequest, _pattern_pb2.ReportPatternMatchesResponse]
-    """Reports whether matches were right: a pattern's success rate is computed
+    RecordPatternMatches: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.RecordPatternMatchesRequest, _pattern_pb2.RecordPatternMatchesResponse]
+    """Records whether matches were right: a pattern's success rate is computed
     from that.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
     does not exist (nothing is noted).
     """
-    GetPatternStats: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternStatsRequest, _pattern_pb2.GetPatternStatsResponse]
-    """Returns how patterns were used, and what was reported about their matches.
+    ListPatternStats: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.ListPatternStatsRequest, _pattern_pb2.ListPatternStatsResponse]
+    """Lists how patterns were used, and what was reported about their matches.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters; NOT_FOUND when there is no
     such pattern.
     """
-    InitMemory: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.InitMemoryRequest, _memory_service_pb2.InitMemoryResponse]
-    """Makes a tenant's memory ready, as any first call does, too, and returns
-    what it holds. The model is the server's; a request that asks for another
-    is refused.
+    OpenMemory: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.OpenMemoryRequest, _memory_service_pb2.OpenMemoryResponse]
+    """Opens a tenant's memory: makes it ready, as any first call does, too, and
+    returns what it holds. The model is the server's; a request that asks for
+    another is refused.
 
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -228,7 +228,7 @@ class MemoryServiceStub:
     the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
     server uses another model, or another dimension.
     """
-    GetStats: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]
+    GetMemoryStats: _grpc.UnaryUnaryMultiCallable[_memory_stats_pb2.GetMemoryStatsRequest, _memory_service_pb2.GetMemoryStatsResponse]
     """Returns what the caller's tenant holds, how much room that takes, and how
     searches went.
 
@@ -258,8 +258,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    InsertMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.InsertMemoryRequest, _memory_service_pb2.InsertMemoryResponse]  # type: ignore[assignment]
-    """Stores a memory. It can be found by its meaning when the call returns,
+    CreateMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.CreateMemoryRequest, _memory_service_pb2.CreateMemoryResponse]  # type: ignore[assignment]
+    """Creates a memory. It can be found by its meaning when the call returns,
     unless the embedding backend is too slow (see `wait_indexed`).
 
     A text that is stored already, for the same user, agent and project, is not
@@ -283,9 +283,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
     and the memory was stored, but not embedded in time.
     """
-    InsertMemories: _aio.StreamStreamMultiCallable[_memory_service_pb2.InsertMemoriesRequest, _memory_service_pb2.InsertMemoriesResponse]  # type: ignore[assignment]
-    """Stores a stream of memories in batches and acknowledges each batch once it
-    is durable, with counts and times so far. What InsertMemory says about one
+    CreateMemories: _aio.StreamStreamMultiCallable[_memory_service_pb2.CreateMemoriesRequest, _memory_service_pb2.CreateMemoriesResponse]  # type: ignore[assignment]
+    """Creates a stream of memories in batches and acknowledges each batch once it
+    is durable, with counts and times so far. What CreateMemory says about one
     memory holds for each, except that no similar ones are looked for.
 
     A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -323,11 +323,11 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """
     UpdateMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]  # type: ignore[assignment]
     """Changes fields of a memory. What the mask does not name is kept. A changed
-    text is embedded again. To keep what was true before, insert another memory
+    text is embedded again. To keep what was true before, create another memory
     with `supersedes` instead.
 
     A change of the text, user, agent or project is made even if another memory
-    that holds says the same afterwards, as InsertMemory understands it; the
+    that holds says the same afterwards, as CreateMemory understands it; the
     answer then names that memory. REST answers with the memory alone and cannot
     tell it.
 
@@ -375,8 +375,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when
     neither ids nor any condition of the filter is given.
     """
-    StorePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.StorePatternRequest, _pattern_pb2.StorePatternResponse]  # type: ignore[assignment]
-    """Stores a pattern: something to look for in memories, under a name. The same
+    CreatePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.CreatePatternRequest, _pattern_pb2.CreatePatternResponse]  # type: ignore[assignment]
+    """Creates a pattern: something to look for in memories, under a name. The same
     pattern again changes nothing; to change one, delete it first.
 
     Scope: write. Repeatable: yes.
@@ -405,8 +405,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
     """
-    SearchPattern: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.SearchPatternRequest, _memory_service_pb2.SearchPatternResponse]  # type: ignore[assignment]
-    """Searches memories with a stored pattern, and says where they match. All
+    MatchPattern: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MatchPatternRequest, _memory_service_pb2.MatchPatternResponse]  # type: ignore[assignment]
+    """Matches memories with a stored pattern, and says where they match. All
     memories that pass the filter are looked at: for a regular expression or a
     structure, that takes time in proportion to their number.
 
@@ -416,26 +416,26 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
     were made with another model.
     """
-    ReportPatternMatches: _aio.UnaryUnaryMultiCallable[_pattern_pb2.ReportPatternMatchesRequest, _pattern_pb2.ReportPatternMatchesResponse]  # type: ignore[assignment]
-    """Reports whether matches were right: a pattern's success rate is computed
+    RecordPatternMatches: _aio.UnaryUnaryMultiCallable[_pattern_pb2.RecordPatternMatchesRequest, _pattern_pb2.RecordPatternMatchesResponse]  # type: ignore[assignment]
+    """Records whether matches were right: a pattern's success rate is computed
     from that.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
     does not exist (nothing is noted).
     """
-    GetPatternStats: _aio.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternStatsRequest, _pattern_pb2.GetPatternStatsResponse]  # type: ignore[assignment]
-    """Returns how patterns were used, and what was reported about their matches.
+    ListPatternStats: _aio.UnaryUnaryMultiCallable[_pattern_pb2.ListPatternStatsRequest, _pattern_pb2.ListPatternStatsResponse]  # type: ignore[assignment]
+    """Lists how patterns were used, and what was reported about their matches.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters; NOT_FOUND when there is no
     such pattern.
     """
-    InitMemory: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.InitMemoryRequest, _memory_service_pb2.InitMemoryResponse]  # type: ignore[assignment]
-    """Makes a tenant's memory ready, as any first call does, too, and returns
-    what it holds. The model is the server's; a request that asks for another
-    is refused.
+    OpenMemory: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.OpenMemoryRequest, _memory_service_pb2.OpenMemoryResponse]  # type: ignore[assignment]
+    """Opens a tenant's memory: makes it ready, as any first call does, too, and
+    returns what it holds. The model is the server's; a request that asks for
+    another is refused.
 
     Scope: write. Repeatable: no.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -443,7 +443,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
     server uses another model, or another dimension.
     """
-    GetStats: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.MemoryServiceGetStatsRequest, _memory_service_pb2.MemoryServiceGetStatsResponse]  # type: ignore[assignment]
+    GetMemoryStats: _aio.UnaryUnaryMultiCallable[_memory_stats_pb2.GetMemoryStatsRequest, _memory_service_pb2.GetMemoryStatsResponse]  # type: ignore[assignment]
     """Returns what the caller's tenant holds, how much room that takes, and how
     searches went.
 
@@ -472,12 +472,12 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     """
 
     @_abc_1.abstractmethod
-    def InsertMemory(
+    def CreateMemory(
         self,
-        request: _memory_service_pb2.InsertMemoryRequest,
+        request: _memory_service_pb2.CreateMemoryRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.InsertMemoryResponse, _abc.Awaitable[_memory_service_pb2.InsertMemoryResponse]]:
-        """Stores a memory. It can be found by its meaning when the call returns,
+    ) -> _typing.Union[_memory_service_pb2.CreateMemoryResponse, _abc.Awaitable[_memory_service_pb2.CreateMemoryResponse]]:
+        """Creates a memory. It can be found by its meaning when the call returns,
         unless the embedding backend is too slow (see `wait_indexed`).
 
         A text that is stored already, for the same user, agent and project, is not
@@ -503,13 +503,13 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def InsertMemories(
+    def CreateMemories(
         self,
-        request_iterator: _MaybeAsyncIterator[_memory_service_pb2.InsertMemoriesRequest],
+        request_iterator: _MaybeAsyncIterator[_memory_service_pb2.CreateMemoriesRequest],
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.InsertMemoriesResponse], _abc.AsyncIterator[_memory_service_pb2.InsertMemoriesResponse]]:
-        """Stores a stream of memories in batches and acknowledges each batch once it
-        is durable, with counts and times so far. What InsertMemory says about one
+    ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.CreateMemoriesResponse], _abc.AsyncIterator[_memory_service_pb2.CreateMemoriesResponse]]:
+        """Creates a stream of memories in batches and acknowledges each batch once it
+        is durable, with counts and times so far. What CreateMemory says about one
         memory holds for each, except that no similar ones are looked for.
 
         A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -559,11 +559,11 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.UpdateMemoryResponse, _abc.Awaitable[_memory_service_pb2.UpdateMemoryResponse]]:
         """Changes fields of a memory. What the mask does not name is kept. A changed
-        text is embedded again. To keep what was true before, insert another memory
+        text is embedded again. To keep what was true before, create another memory
         with `supersedes` instead.
 
         A change of the text, user, agent or project is made even if another memory
-        that holds says the same afterwards, as InsertMemory understands it; the
+        that holds says the same afterwards, as CreateMemory understands it; the
         answer then names that memory. REST answers with the memory alone and cannot
         tell it.
 
@@ -631,12 +631,12 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def StorePattern(
+    def CreatePattern(
         self,
-        request: _pattern_pb2.StorePatternRequest,
+        request: _pattern_pb2.CreatePatternRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_pattern_pb2.StorePatternResponse, _abc.Awaitable[_pattern_pb2.StorePatternResponse]]:
-        """Stores a pattern: something to look for in memories, under a name. The same
+    ) -> _typing.Union[_pattern_pb2.CreatePatternResponse, _abc.Awaitable[_pattern_pb2.CreatePatternResponse]]:
+        """Creates a pattern: something to look for in memories, under a name. The same
         pattern again changes nothing; to change one, delete it first.
 
         Scope: write. Repeatable: yes.
@@ -685,12 +685,12 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def SearchPattern(
+    def MatchPattern(
         self,
-        request: _memory_service_pb2.SearchPatternRequest,
+        request: _memory_service_pb2.MatchPatternRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.SearchPatternResponse, _abc.Awaitable[_memory_service_pb2.SearchPatternResponse]]:
-        """Searches memories with a stored pattern, and says where they match. All
+    ) -> _typing.Union[_memory_service_pb2.MatchPatternResponse, _abc.Awaitable[_memory_service_pb2.MatchPatternResponse]]:
+        """Matches memories with a stored pattern, and says where they match. All
         memories that pass the filter are looked at: for a regular expression or a
         structure, that takes time in proportion to their number.
 
@@ -702,12 +702,12 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def ReportPatternMatches(
+    def RecordPatternMatches(
         self,
-        request: _pattern_pb2.ReportPatternMatchesRequest,
+        request: _pattern_pb2.RecordPatternMatchesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_pattern_pb2.ReportPatternMatchesResponse, _abc.Awaitable[_pattern_pb2.ReportPatternMatchesResponse]]:
-        """Reports whether matches were right: a pattern's success rate is computed
+    ) -> _typing.Union[_pattern_pb2.RecordPatternMatchesResponse, _abc.Awaitable[_pattern_pb2.RecordPatternMatchesResponse]]:
+        """Records whether matches were right: a pattern's success rate is computed
         from that.
 
         Scope: write. Repeatable: yes.
@@ -716,12 +716,12 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def GetPatternStats(
+    def ListPatternStats(
         self,
-        request: _pattern_pb2.GetPatternStatsRequest,
+        request: _pattern_pb2.ListPatternStatsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_pattern_pb2.GetPatternStatsResponse, _abc.Awaitable[_pattern_pb2.GetPatternStatsResponse]]:
-        """Returns how patterns were used, and what was reported about their matches.
+    ) -> _typing.Union[_pattern_pb2.ListPatternStatsResponse, _abc.Awaitable[_pattern_pb2.ListPatternStatsResponse]]:
+        """Lists how patterns were used, and what was reported about their matches.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
@@ -730,14 +730,14 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def InitMemory(
+    def OpenMemory(
         self,
-        request: _memory_stats_pb2.InitMemoryRequest,
+        request: _memory_stats_pb2.OpenMemoryRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.InitMemoryResponse, _abc.Awaitable[_memory_service_pb2.InitMemoryResponse]]:
-        """Makes a tenant's memory ready, as any first call does, too, and returns
-        what it holds. The model is the server's; a request that asks for another
-        is refused.
+    ) -> _typing.Union[_memory_service_pb2.OpenMemoryResponse, _abc.Awaitable[_memory_service_pb2.OpenMemoryResponse]]:
+        """Opens a tenant's memory: makes it ready, as any first call does, too, and
+        returns what it holds. The model is the server's; a request that asks for
+        another is refused.
 
         Scope: write. Repeatable: no.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -747,11 +747,11 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def GetStats(
+    def GetMemoryStats(
         self,
-        request: _memory_stats_pb2.MemoryServiceGetStatsRequest,
+        request: _memory_stats_pb2.GetMemoryStatsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.MemoryServiceGetStatsResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceGetStatsResponse]]:
+    ) -> _typing.Union[_memory_service_pb2.GetMemoryStatsResponse, _abc.Awaitable[_memory_service_pb2.GetMemoryStatsResponse]]:
         """Returns what the caller's tenant holds, how much room that takes, and how
         searches went.
 

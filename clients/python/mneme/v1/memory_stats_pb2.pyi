@@ -115,7 +115,7 @@ class MemoryQuality(_message.Message):
     average_causal_confidence: float
     def __init__(self, average_episode_reward: _Optional[float] = ..., average_skill_success_rate: _Optional[float] = ..., average_causal_confidence: _Optional[float] = ...) -> None: ...
 
-class MemoryServiceGetStatsRequest(_message.Message):
+class GetMemoryStatsRequest(_message.Message):
     __slots__ = ("include_distribution", "include_quality")
     INCLUDE_DISTRIBUTION_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_QUALITY_FIELD_NUMBER: _ClassVar[int]
@@ -153,7 +153,7 @@ class ClearCacheResponse(_message.Message):
     took_ms: float
     def __init__(self, cleared: _Optional[_Iterable[_Union[ClearedCache, _Mapping]]] = ..., vacuumed: _Optional[bool] = ..., reclaimed_bytes: _Optional[int] = ..., took_ms: _Optional[float] = ...) -> None: ...
 
-class InitMemoryRequest(_message.Message):
+class OpenMemoryRequest(_message.Message):
     __slots__ = ("dimension", "model", "reset", "confirm_tenant_id")
     DIMENSION_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]

@@ -98,7 +98,7 @@ class PatternMatch(_message.Message):
     groups: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, text: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
-class StorePatternRequest(_message.Message):
+class CreatePatternRequest(_message.Message):
     __slots__ = ("name", "description", "regex", "semantic", "structural")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -112,7 +112,7 @@ class StorePatternRequest(_message.Message):
     structural: StructuralPattern
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., regex: _Optional[_Union[RegexPattern, _Mapping]] = ..., semantic: _Optional[_Union[SemanticPattern, _Mapping]] = ..., structural: _Optional[_Union[StructuralPattern, _Mapping]] = ...) -> None: ...
 
-class StorePatternResponse(_message.Message):
+class CreatePatternResponse(_message.Message):
     __slots__ = ("pattern",)
     PATTERN_FIELD_NUMBER: _ClassVar[int]
     pattern: Pattern
@@ -168,7 +168,7 @@ class MatchVerdict(_message.Message):
     right: bool
     def __init__(self, memory_id: _Optional[str] = ..., right: _Optional[bool] = ...) -> None: ...
 
-class ReportPatternMatchesRequest(_message.Message):
+class RecordPatternMatchesRequest(_message.Message):
     __slots__ = ("name", "verdicts")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERDICTS_FIELD_NUMBER: _ClassVar[int]
@@ -176,13 +176,13 @@ class ReportPatternMatchesRequest(_message.Message):
     verdicts: _containers.RepeatedCompositeFieldContainer[MatchVerdict]
     def __init__(self, name: _Optional[str] = ..., verdicts: _Optional[_Iterable[_Union[MatchVerdict, _Mapping]]] = ...) -> None: ...
 
-class ReportPatternMatchesResponse(_message.Message):
+class RecordPatternMatchesResponse(_message.Message):
     __slots__ = ("stats",)
     STATS_FIELD_NUMBER: _ClassVar[int]
     stats: PatternStats
     def __init__(self, stats: _Optional[_Union[PatternStats, _Mapping]] = ...) -> None: ...
 
-class GetPatternStatsRequest(_message.Message):
+class ListPatternStatsRequest(_message.Message):
     __slots__ = ("name", "page_size", "page_token")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -192,7 +192,7 @@ class GetPatternStatsRequest(_message.Message):
     page_token: str
     def __init__(self, name: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
-class GetPatternStatsResponse(_message.Message):
+class ListPatternStatsResponse(_message.Message):
     __slots__ = ("stats", "next_page_token")
     STATS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]

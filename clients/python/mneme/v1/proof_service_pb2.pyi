@@ -84,11 +84,11 @@ class GetInclusionProofResponse(_message.Message):
     forgotten_at: _timestamp_pb2.Timestamp
     def __init__(self, leaf_index: _Optional[int] = ..., size: _Optional[int] = ..., leaf_hash: _Optional[bytes] = ..., hashes: _Optional[_Iterable[bytes]] = ..., origin: _Optional[str] = ..., source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., forgotten_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
-class GetLogKeysRequest(_message.Message):
+class ListLogKeysRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
-class GetLogKeysResponse(_message.Message):
+class ListLogKeysResponse(_message.Message):
     __slots__ = ("keys",)
     KEYS_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedCompositeFieldContainer[LogKey]

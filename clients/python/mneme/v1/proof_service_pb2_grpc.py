@@ -56,10 +56,10 @@ class ProofServiceStub:
                 request_serializer=mneme_dot_v1_dot_proof__service__pb2.GetInclusionProofRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_proof__service__pb2.GetInclusionProofResponse.FromString,
                 _registered_method=True)
-        self.GetLogKeys = channel.unary_unary(
-                '/mneme.v1.ProofService/GetLogKeys',
-                request_serializer=mneme_dot_v1_dot_proof__service__pb2.GetLogKeysRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_proof__service__pb2.GetLogKeysResponse.FromString,
+        self.ListLogKeys = channel.unary_unary(
+                '/mneme.v1.ProofService/ListLogKeys',
+                request_serializer=mneme_dot_v1_dot_proof__service__pb2.ListLogKeysRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_proof__service__pb2.ListLogKeysResponse.FromString,
                 _registered_method=True)
         self.RotateLogKey = channel.unary_unary(
                 '/mneme.v1.ProofService/RotateLogKey',
@@ -114,8 +114,8 @@ class ProofServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetLogKeys(self, request, context):
-        """Returns the keys that sign the tenant's heads and certificates, the first
+    def ListLogKeys(self, request, context):
+        """Lists the keys that sign the tenant's heads and certificates, the first
         one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -156,10 +156,10 @@ def add_ProofServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_proof__service__pb2.GetInclusionProofRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_proof__service__pb2.GetInclusionProofResponse.SerializeToString,
             ),
-            'GetLogKeys': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetLogKeys,
-                    request_deserializer=mneme_dot_v1_dot_proof__service__pb2.GetLogKeysRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_proof__service__pb2.GetLogKeysResponse.SerializeToString,
+            'ListLogKeys': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLogKeys,
+                    request_deserializer=mneme_dot_v1_dot_proof__service__pb2.ListLogKeysRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_proof__service__pb2.ListLogKeysResponse.SerializeToString,
             ),
             'RotateLogKey': grpc.unary_unary_rpc_method_handler(
                     servicer.RotateLogKey,
@@ -266,7 +266,7 @@ class ProofService:
             _registered_method=True)
 
     @staticmethod
-    def GetLogKeys(request,
+    def ListLogKeys(request,
             target,
             options=(),
             channel_credentials=None,
@@ -279,9 +279,9 @@ class ProofService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.ProofService/GetLogKeys',
-            mneme_dot_v1_dot_proof__service__pb2.GetLogKeysRequest.SerializeToString,
-            mneme_dot_v1_dot_proof__service__pb2.GetLogKeysResponse.FromString,
+            '/mneme.v1.ProofService/ListLogKeys',
+            mneme_dot_v1_dot_proof__service__pb2.ListLogKeysRequest.SerializeToString,
+            mneme_dot_v1_dot_proof__service__pb2.ListLogKeysResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -64,8 +64,8 @@ class ProofServiceStub:
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
     had that many leaves, or the leaf is not among them; NOT_FOUND.
     """
-    GetLogKeys: _grpc.UnaryUnaryMultiCallable[_proof_service_pb2.GetLogKeysRequest, _proof_service_pb2.GetLogKeysResponse]
-    """Returns the keys that sign the tenant's heads and certificates, the first
+    ListLogKeys: _grpc.UnaryUnaryMultiCallable[_proof_service_pb2.ListLogKeysRequest, _proof_service_pb2.ListLogKeysResponse]
+    """Lists the keys that sign the tenant's heads and certificates, the first
     one first. Retired keys stay listed, since what they signed stays true.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -117,8 +117,8 @@ class ProofServiceAsyncStub(ProofServiceStub):
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (OUT_OF_RANGE) when the log never
     had that many leaves, or the leaf is not among them; NOT_FOUND.
     """
-    GetLogKeys: _aio.UnaryUnaryMultiCallable[_proof_service_pb2.GetLogKeysRequest, _proof_service_pb2.GetLogKeysResponse]  # type: ignore[assignment]
-    """Returns the keys that sign the tenant's heads and certificates, the first
+    ListLogKeys: _aio.UnaryUnaryMultiCallable[_proof_service_pb2.ListLogKeysRequest, _proof_service_pb2.ListLogKeysResponse]  # type: ignore[assignment]
+    """Lists the keys that sign the tenant's heads and certificates, the first
     one first. Retired keys stay listed, since what they signed stays true.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -187,12 +187,12 @@ class ProofServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def GetLogKeys(
+    def ListLogKeys(
         self,
-        request: _proof_service_pb2.GetLogKeysRequest,
+        request: _proof_service_pb2.ListLogKeysRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_proof_service_pb2.GetLogKeysResponse, _abc.Awaitable[_proof_service_pb2.GetLogKeysResponse]]:
-        """Returns the keys that sign the tenant's heads and certificates, the first
+    ) -> _typing.Union[_proof_service_pb2.ListLogKeysResponse, _abc.Awaitable[_proof_service_pb2.ListLogKeysResponse]]:
+        """Lists the keys that sign the tenant's heads and certificates, the first
         one first. Retired keys stay listed, since what they signed stays true.
 
         Scope: read. Repeatable: yes, it changes nothing.

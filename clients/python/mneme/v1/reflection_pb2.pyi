@@ -55,7 +55,7 @@ class Reflection(_message.Message):
     created_at: _timestamp_pb2.Timestamp
     def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., task_description: _Optional[str] = ..., attempt_number: _Optional[int] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., what_worked: _Optional[_Iterable[str]] = ..., what_did_not_work: _Optional[_Iterable[str]] = ..., next_strategy: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., related_entity_ids: _Optional[_Iterable[str]] = ..., applied_reflection_ids: _Optional[_Iterable[str]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
-class StoreReflectionRequest(_message.Message):
+class CreateReflectionRequest(_message.Message):
     __slots__ = ("session_id", "project", "task_description", "attempt_number", "outcome", "what_worked", "what_did_not_work", "next_strategy", "tags", "agent_id", "related_entity_ids", "applied_reflection_ids", "reflection_id")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
@@ -85,7 +85,7 @@ class StoreReflectionRequest(_message.Message):
     reflection_id: str
     def __init__(self, session_id: _Optional[str] = ..., project: _Optional[str] = ..., task_description: _Optional[str] = ..., attempt_number: _Optional[int] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., what_worked: _Optional[_Iterable[str]] = ..., what_did_not_work: _Optional[_Iterable[str]] = ..., next_strategy: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., related_entity_ids: _Optional[_Iterable[str]] = ..., applied_reflection_ids: _Optional[_Iterable[str]] = ..., reflection_id: _Optional[str] = ...) -> None: ...
 
-class StoreReflectionResponse(_message.Message):
+class CreateReflectionResponse(_message.Message):
     __slots__ = ("reflection", "pruned_count")
     REFLECTION_FIELD_NUMBER: _ClassVar[int]
     PRUNED_COUNT_FIELD_NUMBER: _ClassVar[int]

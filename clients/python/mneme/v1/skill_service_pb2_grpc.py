@@ -43,10 +43,10 @@ class SkillServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.StoreEpisode = channel.unary_unary(
-                '/mneme.v1.SkillService/StoreEpisode',
-                request_serializer=mneme_dot_v1_dot_episode__pb2.StoreEpisodeRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_episode__pb2.StoreEpisodeResponse.FromString,
+        self.CreateEpisode = channel.unary_unary(
+                '/mneme.v1.SkillService/CreateEpisode',
+                request_serializer=mneme_dot_v1_dot_episode__pb2.CreateEpisodeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_episode__pb2.CreateEpisodeResponse.FromString,
                 _registered_method=True)
         self.GetEpisode = channel.unary_unary(
                 '/mneme.v1.SkillService/GetEpisode',
@@ -58,10 +58,10 @@ class SkillServiceStub:
                 request_serializer=mneme_dot_v1_dot_episode__pb2.ListEpisodesRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_episode__pb2.ListEpisodesResponse.FromString,
                 _registered_method=True)
-        self.RetrieveEpisodes = channel.unary_unary(
-                '/mneme.v1.SkillService/RetrieveEpisodes',
-                request_serializer=mneme_dot_v1_dot_episode__pb2.RetrieveEpisodesRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_episode__pb2.RetrieveEpisodesResponse.FromString,
+        self.SearchEpisodes = channel.unary_unary(
+                '/mneme.v1.SkillService/SearchEpisodes',
+                request_serializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesResponse.FromString,
                 _registered_method=True)
         self.DeleteEpisode = channel.unary_unary(
                 '/mneme.v1.SkillService/DeleteEpisode',
@@ -141,9 +141,9 @@ class SkillServiceServicer:
     NOT_FOUND, just like one that does not exist.
     """
 
-    def StoreEpisode(self, request, context):
-        """Stores an attempt at a task, with what came of it. From a session id alone
-        it takes the rest from what was recorded.
+    def CreateEpisode(self, request, context):
+        """Creates an episode: an attempt at a task, with what came of it. From a
+        session id alone it takes the rest from what was recorded.
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
@@ -177,8 +177,8 @@ class SkillServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def RetrieveEpisodes(self, request, context):
-        """Finds past attempts at similar tasks, by meaning and words, with a summary
+    def SearchEpisodes(self, request, context):
+        """Searches past attempts at similar tasks, by meaning and words, with a summary
         of their critiques.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -346,10 +346,10 @@ class SkillServiceServicer:
 
 def add_SkillServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'StoreEpisode': grpc.unary_unary_rpc_method_handler(
-                    servicer.StoreEpisode,
-                    request_deserializer=mneme_dot_v1_dot_episode__pb2.StoreEpisodeRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_episode__pb2.StoreEpisodeResponse.SerializeToString,
+            'CreateEpisode': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateEpisode,
+                    request_deserializer=mneme_dot_v1_dot_episode__pb2.CreateEpisodeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_episode__pb2.CreateEpisodeResponse.SerializeToString,
             ),
             'GetEpisode': grpc.unary_unary_rpc_method_handler(
                     servicer.GetEpisode,
@@ -361,10 +361,10 @@ def add_SkillServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_episode__pb2.ListEpisodesRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_episode__pb2.ListEpisodesResponse.SerializeToString,
             ),
-            'RetrieveEpisodes': grpc.unary_unary_rpc_method_handler(
-                    servicer.RetrieveEpisodes,
-                    request_deserializer=mneme_dot_v1_dot_episode__pb2.RetrieveEpisodesRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_episode__pb2.RetrieveEpisodesResponse.SerializeToString,
+            'SearchEpisodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.SearchEpisodes,
+                    request_deserializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesResponse.SerializeToString,
             ),
             'DeleteEpisode': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteEpisode,
@@ -451,7 +451,7 @@ class SkillService:
     """
 
     @staticmethod
-    def StoreEpisode(request,
+    def CreateEpisode(request,
             target,
             options=(),
             channel_credentials=None,
@@ -464,9 +464,9 @@ class SkillService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.SkillService/StoreEpisode',
-            mneme_dot_v1_dot_episode__pb2.StoreEpisodeRequest.SerializeToString,
-            mneme_dot_v1_dot_episode__pb2.StoreEpisodeResponse.FromString,
+            '/mneme.v1.SkillService/CreateEpisode',
+            mneme_dot_v1_dot_episode__pb2.CreateEpisodeRequest.SerializeToString,
+            mneme_dot_v1_dot_episode__pb2.CreateEpisodeResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -532,7 +532,7 @@ class SkillService:
             _registered_method=True)
 
     @staticmethod
-    def RetrieveEpisodes(request,
+    def SearchEpisodes(request,
             target,
             options=(),
             channel_credentials=None,
@@ -545,9 +545,9 @@ class SkillService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.SkillService/RetrieveEpisodes',
-            mneme_dot_v1_dot_episode__pb2.RetrieveEpisodesRequest.SerializeToString,
-            mneme_dot_v1_dot_episode__pb2.RetrieveEpisodesResponse.FromString,
+            '/mneme.v1.SkillService/SearchEpisodes',
+            mneme_dot_v1_dot_episode__pb2.SearchEpisodesRequest.SerializeToString,
+            mneme_dot_v1_dot_episode__pb2.SearchEpisodesResponse.FromString,
             options,
             channel_credentials,
             insecure,

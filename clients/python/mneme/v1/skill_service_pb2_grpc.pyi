@@ -42,9 +42,9 @@ class SkillServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SkillServiceAsyncStub: ...
-    StoreEpisode: _grpc.UnaryUnaryMultiCallable[_episode_pb2.StoreEpisodeRequest, _episode_pb2.StoreEpisodeResponse]
-    """Stores an attempt at a task, with what came of it. From a session id alone
-    it takes the rest from what was recorded.
+    CreateEpisode: _grpc.UnaryUnaryMultiCallable[_episode_pb2.CreateEpisodeRequest, _episode_pb2.CreateEpisodeResponse]
+    """Creates an episode: an attempt at a task, with what came of it. From a
+    session id alone it takes the rest from what was recorded.
 
     Scope: write. Repeatable: with `episode_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
@@ -66,8 +66,8 @@ class SkillServiceStub:
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters.
     """
-    RetrieveEpisodes: _grpc.UnaryUnaryMultiCallable[_episode_pb2.RetrieveEpisodesRequest, _episode_pb2.RetrieveEpisodesResponse]
-    """Finds past attempts at similar tasks, by meaning and words, with a summary
+    SearchEpisodes: _grpc.UnaryUnaryMultiCallable[_episode_pb2.SearchEpisodesRequest, _episode_pb2.SearchEpisodesResponse]
+    """Searches past attempts at similar tasks, by meaning and words, with a summary
     of their critiques.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -190,9 +190,9 @@ class SkillServiceAsyncStub(SkillServiceStub):
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    StoreEpisode: _aio.UnaryUnaryMultiCallable[_episode_pb2.StoreEpisodeRequest, _episode_pb2.StoreEpisodeResponse]  # type: ignore[assignment]
-    """Stores an attempt at a task, with what came of it. From a session id alone
-    it takes the rest from what was recorded.
+    CreateEpisode: _aio.UnaryUnaryMultiCallable[_episode_pb2.CreateEpisodeRequest, _episode_pb2.CreateEpisodeResponse]  # type: ignore[assignment]
+    """Creates an episode: an attempt at a task, with what came of it. From a
+    session id alone it takes the rest from what was recorded.
 
     Scope: write. Repeatable: with `episode_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
@@ -214,8 +214,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged or was made for other filters.
     """
-    RetrieveEpisodes: _aio.UnaryUnaryMultiCallable[_episode_pb2.RetrieveEpisodesRequest, _episode_pb2.RetrieveEpisodesResponse]  # type: ignore[assignment]
-    """Finds past attempts at similar tasks, by meaning and words, with a summary
+    SearchEpisodes: _aio.UnaryUnaryMultiCallable[_episode_pb2.SearchEpisodesRequest, _episode_pb2.SearchEpisodesResponse]  # type: ignore[assignment]
+    """Searches past attempts at similar tasks, by meaning and words, with a summary
     of their critiques.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -337,13 +337,13 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
     """
 
     @_abc_1.abstractmethod
-    def StoreEpisode(
+    def CreateEpisode(
         self,
-        request: _episode_pb2.StoreEpisodeRequest,
+        request: _episode_pb2.CreateEpisodeRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_episode_pb2.StoreEpisodeResponse, _abc.Awaitable[_episode_pb2.StoreEpisodeResponse]]:
-        """Stores an attempt at a task, with what came of it. From a session id alone
-        it takes the rest from what was recorded.
+    ) -> _typing.Union[_episode_pb2.CreateEpisodeResponse, _abc.Awaitable[_episode_pb2.CreateEpisodeResponse]]:
+        """Creates an episode: an attempt at a task, with what came of it. From a
+        session id alone it takes the rest from what was recorded.
 
         Scope: write. Repeatable: with `episode_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
@@ -379,12 +379,12 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def RetrieveEpisodes(
+    def SearchEpisodes(
         self,
-        request: _episode_pb2.RetrieveEpisodesRequest,
+        request: _episode_pb2.SearchEpisodesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_episode_pb2.RetrieveEpisodesResponse, _abc.Awaitable[_episode_pb2.RetrieveEpisodesResponse]]:
-        """Finds past attempts at similar tasks, by meaning and words, with a summary
+    ) -> _typing.Union[_episode_pb2.SearchEpisodesResponse, _abc.Awaitable[_episode_pb2.SearchEpisodesResponse]]:
+        """Searches past attempts at similar tasks, by meaning and words, with a summary
         of their critiques.
 
         Scope: read. Repeatable: yes, it changes nothing.

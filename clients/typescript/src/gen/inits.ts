@@ -170,69 +170,6 @@ export interface ActionInit {
 }
 
 /**
- * A request to add an edge.
- */
-export interface AddEdgeRequestInit {
-  /**
-   * What brings it about.
-   * Required; up to 300 characters, on one line.
-   */
-  cause: string;
-  /**
-   * What is brought about.
-   * Required; up to 300 characters, on one line.
-   */
-  effect: string;
-  /**
-   * How much more of the effect there is with the cause than without it, in the
-   * effect's own unit.
-   * -1,000,000,000 to 10^9.
-   */
-  uplift?: number | undefined;
-  /**
-   * How sure it is that there is an effect.
-   * 0 to 1. Default: 0.95.
-   */
-  confidence?: number | undefined;
-  /**
-   * How many observations it rests on.
-   * 0 to 2^53 - 1.
-   */
-  sampleSize?: number | bigint | undefined;
-  /**
-   * What speaks for it: ids of episodes, events or anything else.
-   * Up to 1,000 entries, each up to 200 characters, on one line.
-   */
-  evidenceIds?: readonly string[] | undefined;
-  /**
-   * Experiments that it rests on. They need not be stored here.
-   * Up to 1,000 entries, each up to 200 characters, on one line.
-   */
-  experimentIds?: readonly string[] | undefined;
-  /**
-   * How much other things distort the plain comparison, from 0 (not at all) to
-   * 1 (they reverse it).
-   * 0 to 1.
-   */
-  confounderScore?: number | undefined;
-  /**
-   * How it works, in words.
-   * Up to 8,192 characters.
-   */
-  mechanism?: string | undefined;
-  /**
-   * Free JSON.
-   * Up to 64 KiB encoded and 32 levels deep.
-   */
-  metadata?: JsonObject | undefined;
-  /**
-   * Choose the id to make retries harmless; a ULID is made when it is empty.
-   * Up to 200 characters, on one line.
-   */
-  edgeId?: string | undefined;
-}
-
-/**
  * AlertRule is what to watch, and whom to notify.
  */
 export interface AlertRuleInit {
@@ -609,6 +546,178 @@ export interface CreateApiKeyRequestInit {
 }
 
 /**
+ * A request to create an edge.
+ */
+export interface CreateEdgeRequestInit {
+  /**
+   * What brings it about.
+   * Required; up to 300 characters, on one line.
+   */
+  cause: string;
+  /**
+   * What is brought about.
+   * Required; up to 300 characters, on one line.
+   */
+  effect: string;
+  /**
+   * How much more of the effect there is with the cause than without it, in the
+   * effect's own unit.
+   * -1,000,000,000 to 10^9.
+   */
+  uplift?: number | undefined;
+  /**
+   * How sure it is that there is an effect.
+   * 0 to 1. Default: 0.95.
+   */
+  confidence?: number | undefined;
+  /**
+   * How many observations it rests on.
+   * 0 to 2^53 - 1.
+   */
+  sampleSize?: number | bigint | undefined;
+  /**
+   * What speaks for it: ids of episodes, events or anything else.
+   * Up to 1,000 entries, each up to 200 characters, on one line.
+   */
+  evidenceIds?: readonly string[] | undefined;
+  /**
+   * Experiments that it rests on. They need not be stored here.
+   * Up to 1,000 entries, each up to 200 characters, on one line.
+   */
+  experimentIds?: readonly string[] | undefined;
+  /**
+   * How much other things distort the plain comparison, from 0 (not at all) to
+   * 1 (they reverse it).
+   * 0 to 1.
+   */
+  confounderScore?: number | undefined;
+  /**
+   * How it works, in words.
+   * Up to 8,192 characters.
+   */
+  mechanism?: string | undefined;
+  /**
+   * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   */
+  metadata?: JsonObject | undefined;
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   */
+  edgeId?: string | undefined;
+}
+
+/**
+ * A request to create an episode.
+ *
+ * With the id of a session that is recorded here, nothing else is required:
+ * what is left out is taken from the record, and `Episode.filled_fields` says
+ * what was. Without it, `task` is required, and `success` or `reward`.
+ */
+export interface CreateEpisodeRequestInit {
+  /**
+   * The session in which it happened. Its record fills in what the request
+   * leaves out: agent, user, project and labels are the session's; `task` is
+   * what its metadata calls "task", else what was asked first; `input` is what
+   * the user said first, `output` what the agent said last that is more than a
+   * goodbye; `latency_ms` is the
+   * time from its first event to its last, `tokens_used` the sum of its events',
+   * `tools` the tools called; the outcome is that of the session, as
+   * EndSession's status and its metadata ("reward", "success", "outcome") say.
+   * A session that is not recorded here is a label like any other.
+   * Up to 200 characters, on one line.
+   */
+  sessionId?: string | undefined;
+  /**
+   * What was to be done.
+   * Up to 8,192 characters; not blank.
+   */
+  task?: string | undefined;
+  /**
+   * What the agent was given.
+   * Up to 65,536 characters.
+   */
+  input?: string | undefined;
+  /**
+   * What it produced.
+   * Up to 65,536 characters.
+   */
+  output?: string | undefined;
+  /**
+   * What it thinks of it.
+   * Up to 8,192 characters.
+   */
+  critique?: string | undefined;
+  /**
+   * How good the result was. Unset: 1 for a success, 0 for a failure (0.5 when
+   * the session says "partial").
+   * -1,000,000,000 to 10^9.
+   */
+  reward?: number | undefined;
+  /**
+   * Whether it succeeded. Unset: whether the reward is at least 0.5.
+   */
+  success?: boolean | undefined;
+  /**
+   * How long it took, in milliseconds.
+   * 0 to 2^53 - 1.
+   */
+  latencyMs?: number | bigint | undefined;
+  /**
+   * Tokens it took, read and written.
+   * 0 to 2^53 - 1.
+   */
+  tokensUsed?: number | bigint | undefined;
+  /**
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   */
+  metadata?: JsonObject | undefined;
+  /**
+   * The tools it called, in order, repeats included.
+   * Up to 1,000 entries, each up to 200 characters, on one line.
+   */
+  tools?: readonly string[] | undefined;
+  /**
+   * The agent.
+   * Up to 200 characters, on one line; not blank.
+   */
+  agentId?: string | undefined;
+  /**
+   * The user it was done for.
+   * Up to 200 characters, on one line; not blank.
+   */
+  userId?: string | undefined;
+  /**
+   * The project.
+   * Up to 200 characters, on one line; not blank.
+   */
+  project?: string | undefined;
+  /**
+   * When it ended. Unset: when the session ended (its last event, if it is still
+   * open), else now.
+   * From 1970 to 9999.
+   */
+  occurredAt?: Date | Timestamp | undefined;
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   */
+  episodeId?: string | undefined;
+  /**
+   * The memories that it rests on; they must exist.
+   * Up to 100 entries, each up to 200 characters, on one line.
+   */
+  memoryIds?: readonly string[] | undefined;
+}
+
+/**
  * A request to create an experiment.
  */
 export interface CreateExperimentRequestInit {
@@ -618,12 +727,12 @@ export interface CreateExperimentRequestInit {
    */
   name: string;
   /**
-   * What the treated subjects get; a name as in AddEdge.
+   * What the treated subjects get; a name as in CreateEdge.
    * Required; up to 300 characters, on one line.
    */
   cause: string;
   /**
-   * What is measured of all of them; a name as in AddEdge.
+   * What is measured of all of them; a name as in CreateEdge.
    * Required; up to 300 characters, on one line.
    */
   effect: string;
@@ -659,6 +768,61 @@ export interface CreateExperimentRequestInit {
    * Up to 200 characters, on one line.
    */
   experimentId?: string | undefined;
+}
+
+/**
+ * A request to create an entry of the knowledge log.
+ */
+export interface CreateKnowledgeRequestInit {
+  /**
+   * The project, usually a repository's name.
+   * Required; up to 200 characters, on one line; not blank.
+   */
+  project: string;
+  /**
+   * Who learned it; may be empty.
+   * Up to 200 characters, on one line; not blank.
+   */
+  agentId?: string | undefined;
+  /**
+   * What kind of experience it is.
+   * Required.
+   */
+  type: KnowledgeType | KnowledgeTypeName;
+  /**
+   * What was being attempted.
+   * Required; up to 8,192 characters; not blank.
+   */
+  context: string;
+  /**
+   * The exact command, if one applies.
+   * Up to 8,192 characters.
+   */
+  command?: string | undefined;
+  /**
+   * What was learned.
+   * Required; up to 8,192 characters; not blank.
+   */
+  lesson: string;
+  /**
+   * How often it worked, if known.
+   */
+  successRate?: SuccessRateInit | undefined;
+  /**
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * When it was learned; unset: now.
+   * From 1970 to 9999.
+   */
+  timestamp?: Date | Timestamp | undefined;
+  /**
+   * Choose the id to make retries harmless; see KnowledgeEntry.id.
+   * Up to 200 characters, on one line.
+   */
+  entryId?: string | undefined;
 }
 
 /**
@@ -720,6 +884,191 @@ export interface CreateLessonRequestInit {
    * Up to 200 characters, on one line.
    */
   lessonId?: string | undefined;
+}
+
+/**
+ * One memory of a stream to create.
+ */
+export interface CreateMemoriesRequestInit {
+  /**
+   * The memory.
+   * Required.
+   */
+  memory: NewMemoryInit;
+}
+
+/**
+ * A request to create a memory.
+ */
+export interface CreateMemoryRequestInit {
+  /**
+   * What is to be remembered.
+   * Required; up to 65,536 characters; not blank.
+   */
+  text: string;
+  /**
+   * The user it is about.
+   * Up to 200 characters, on one line; not blank.
+   */
+  userId?: string | undefined;
+  /**
+   * The agent that remembers it; if empty, every agent of the tenant.
+   * Up to 200 characters, on one line; not blank.
+   */
+  agentId?: string | undefined;
+  /**
+   * The project it is about.
+   * Up to 200 characters, on one line; not blank.
+   */
+  project?: string | undefined;
+  /**
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * Free JSON, to filter by.
+   * Up to 16 KiB encoded and 32 levels deep.
+   */
+  metadata?: JsonObject | undefined;
+  /**
+   * How much it matters.
+   * Default: NORMAL.
+   */
+  importance?: Importance | ImportanceName | undefined;
+  /**
+   * When it began to hold; unset: now.
+   * From 1970 to 9999.
+   */
+  since?: Date | Timestamp | undefined;
+  /**
+   * Ids of the memories of the same user that it replaces. They are kept and
+   * marked. If the text is known already, the memory that says it supersedes
+   * them.
+   * Up to 100 entries, each up to 200 characters, on one line.
+   */
+  supersedes?: readonly string[] | undefined;
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   */
+  memoryId?: string | undefined;
+  /**
+   * Store it even if another memory says the same. An id that is known is still
+   * answered as known.
+   */
+  keepCopy?: boolean | undefined;
+  /**
+   * Return at most this many similar ones; 0 looks for none.
+   * 0 to 20. Default: 3.
+   */
+  similarLimit?: number | undefined;
+  /**
+   * Answer only when it can be found by its meaning too. It matters only when the
+   * embedding backend is slow.
+   */
+  waitIndexed?: boolean | undefined;
+}
+
+/**
+ * A request to create a pattern. Exactly one of `regex`, `semantic` and
+ * `structural` is required.
+ */
+export interface CreatePatternRequestInit {
+  /**
+   * Its name.
+   * Required; up to 200 characters, on one line; not blank.
+   */
+  name: string;
+  /**
+   * What it is for.
+   * Up to 2,000 characters.
+   */
+  description?: string | undefined;
+  /**
+   * A regular expression.
+   */
+  regex?: RegexPatternInit | undefined;
+  /**
+   * A meaning.
+   */
+  semantic?: SemanticPatternInit | undefined;
+  /**
+   * A structure.
+   */
+  structural?: StructuralPatternInit | undefined;
+}
+
+/**
+ * A request to create a reflection.
+ */
+export interface CreateReflectionRequestInit {
+  /**
+   * The session of the attempt. It need not be stored here.
+   * Required; up to 200 characters, on one line.
+   */
+  sessionId: string;
+  /**
+   * The project; may be empty.
+   * Up to 200 characters, on one line; not blank.
+   */
+  project?: string | undefined;
+  /**
+   * What was attempted.
+   * Required; up to 8,192 characters; not blank.
+   */
+  taskDescription: string;
+  /**
+   * Which attempt it was; if 0, it is one more than the number of the session's
+   * reflections on the same task (ignoring case and white space).
+   * 0 to 1,000,000.
+   */
+  attemptNumber?: number | undefined;
+  /**
+   * How it ended.
+   * Required.
+   */
+  outcome: Outcome | OutcomeName;
+  /**
+   * What worked.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
+   */
+  whatWorked?: readonly string[] | undefined;
+  /**
+   * What did not.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
+   */
+  whatDidNotWork?: readonly string[] | undefined;
+  /**
+   * What to do next time.
+   * Up to 8,192 characters.
+   */
+  nextStrategy?: string | undefined;
+  /**
+   * Labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * The agent; may be empty.
+   * Up to 200 characters, on one line; not blank.
+   */
+  agentId?: string | undefined;
+  /**
+   * Ids of whatever it is about.
+   * Up to 100 entries, each up to 200 characters, on one line.
+   */
+  relatedEntityIds?: readonly string[] | undefined;
+  /**
+   * Reflections that the agent was shown before the attempt.
+   * Up to 100 entries, each up to 200 characters, on one line.
+   */
+  appliedReflectionIds?: readonly string[] | undefined;
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   */
+  reflectionId?: string | undefined;
 }
 
 /**
@@ -944,17 +1293,6 @@ export interface DeleteTenantRequestInit {
 }
 
 /**
- * A request to describe the algorithms.
- */
-export interface DescribeAlgorithmsRequestInit {
-  /**
-   * Only this one; empty: all.
-   * Up to 64 characters; of the form `^[a-z0-9_]*$`.
-   */
-  algorithm?: string | undefined;
-}
-
-/**
  * DictSpace has objects with exactly these keys.
  */
 export interface DictSpaceInit {
@@ -1071,6 +1409,32 @@ export interface EdgeFilterInit {
    * 0 to 1.
    */
   minConfidence?: number | undefined;
+}
+
+/**
+ * A request to end a session.
+ */
+export interface EndLearningSessionRequestInit {
+  /**
+   * The session.
+   * Required; up to 200 characters, on one line.
+   */
+  sessionId: string;
+  /**
+   * True to export no model; one that was exported before stays as it is. What
+   * was learned is kept in any case.
+   */
+  skipExport?: boolean | undefined;
+  /**
+   * The least mean reward of an episode at which what was learned is worth
+   * keeping as a skill.
+   * Default: 0.7.
+   */
+  minPerformance?: number | undefined;
+  /**
+   * True to make no skill, whether or not the bar is met.
+   */
+  skipSkill?: boolean | undefined;
 }
 
 /**
@@ -1742,6 +2106,32 @@ export interface GetInclusionProofRequestInit {
 }
 
 /**
+ * A request for metrics.
+ */
+export interface GetLearningMetricsRequestInit {
+  /**
+   * The session.
+   * Required; up to 200 characters, on one line.
+   */
+  sessionId: string;
+  /**
+   * How many episodes moving averages cover.
+   * 1 to 10,000. Default: 100.
+   */
+  windowSize?: number | undefined;
+  /**
+   * The maximum number of points for a chart.
+   * 1 to 1,000. Default: 100.
+   */
+  historySize?: number | undefined;
+  /**
+   * Whether to return what the learned policy would have earned. It takes
+   * longer: the algorithm is trained anew.
+   */
+  evaluate?: boolean | undefined;
+}
+
+/**
  * A request for one session.
  */
 export interface GetLearningSessionRequestInit {
@@ -1769,13 +2159,6 @@ export interface GetLessonRequestInit {
 }
 
 /**
- * A request for the keys.
- */
-export interface GetLogKeysRequestInit {
-  [name: string]: never;
-}
-
-/**
  * A request for a memory.
  */
 export interface GetMemoryRequestInit {
@@ -1787,29 +2170,17 @@ export interface GetMemoryRequestInit {
 }
 
 /**
- * A request for metrics.
+ * A request for statistics.
  */
-export interface GetMetricsRequestInit {
+export interface GetMemoryStatsRequestInit {
   /**
-   * The session.
-   * Required; up to 200 characters, on one line.
+   * Count labels and keys of metadata, too.
    */
-  sessionId: string;
+  includeDistribution?: boolean | undefined;
   /**
-   * How many episodes moving averages cover.
-   * 1 to 10,000. Default: 100.
+   * Average rewards, success rates and confidence, too.
    */
-  windowSize?: number | undefined;
-  /**
-   * The maximum number of points for a chart.
-   * 1 to 1,000. Default: 100.
-   */
-  historySize?: number | undefined;
-  /**
-   * Whether to return what the learned policy would have earned. It takes
-   * longer: the algorithm is trained anew.
-   */
-  evaluate?: boolean | undefined;
+  includeQuality?: boolean | undefined;
 }
 
 /**
@@ -1838,27 +2209,6 @@ export interface GetPatternRequestInit {
    * Required; up to 200 characters, on one line.
    */
   name: string;
-}
-
-/**
- * A request for statistics of patterns.
- */
-export interface GetPatternStatsRequestInit {
-  /**
-   * The pattern's name; empty: all patterns, by name.
-   * Up to 200 characters, on one line.
-   */
-  name?: string | undefined;
-  /**
-   * Patterns per page.
-   * 1 to 1,000. Default: 50.
-   */
-  pageSize?: number | undefined;
-  /**
-   * The token from the previous page; empty for the first.
-   * Up to 2,000 characters.
-   */
-  pageToken?: string | undefined;
 }
 
 /**
@@ -2034,185 +2384,6 @@ export interface ImportLessonsRequestInit {
    * Default: FAIL.
    */
   onConflict?: ImportConflict | ImportConflictName | undefined;
-}
-
-/**
- * A request to make a tenant's memory ready for use.
- */
-export interface InitMemoryRequestInit {
-  /**
-   * What the vectors' dimension should be; 0: whatever it is.
-   * 0 to 65,536.
-   */
-  dimension?: number | undefined;
-  /**
-   * The model that should make them, by its name or the end of it; empty:
-   * whatever it is.
-   * Up to 200 characters, on one line.
-   */
-  model?: string | undefined;
-  /**
-   * Start empty: everything that the tenant holds, in every service, is
-   * removed. A backup of it is kept.
-   */
-  reset?: boolean | undefined;
-  /**
-   * With `reset`, the tenant's id.
-   * Up to 200 characters, on one line.
-   */
-  confirmTenantId?: string | undefined;
-}
-
-/**
- * One memory of a stream to store.
- */
-export interface InsertMemoriesRequestInit {
-  /**
-   * The memory.
-   * Required.
-   */
-  memory: NewMemoryInit;
-}
-
-/**
- * A request to store a memory.
- */
-export interface InsertMemoryRequestInit {
-  /**
-   * What is to be remembered.
-   * Required; up to 65,536 characters; not blank.
-   */
-  text: string;
-  /**
-   * The user it is about.
-   * Up to 200 characters, on one line; not blank.
-   */
-  userId?: string | undefined;
-  /**
-   * The agent that remembers it; if empty, every agent of the tenant.
-   * Up to 200 characters, on one line; not blank.
-   */
-  agentId?: string | undefined;
-  /**
-   * The project it is about.
-   * Up to 200 characters, on one line; not blank.
-   */
-  project?: string | undefined;
-  /**
-   * Labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   */
-  tags?: readonly string[] | undefined;
-  /**
-   * Free JSON, to filter by.
-   * Up to 16 KiB encoded and 32 levels deep.
-   */
-  metadata?: JsonObject | undefined;
-  /**
-   * How much it matters.
-   * Default: NORMAL.
-   */
-  importance?: Importance | ImportanceName | undefined;
-  /**
-   * When it began to hold; unset: now.
-   * From 1970 to 9999.
-   */
-  since?: Date | Timestamp | undefined;
-  /**
-   * Ids of the memories of the same user that it replaces. They are kept and
-   * marked. If the text is known already, the memory that says it supersedes
-   * them.
-   * Up to 100 entries, each up to 200 characters, on one line.
-   */
-  supersedes?: readonly string[] | undefined;
-  /**
-   * Choose the id to make retries harmless; a ULID is made when it is empty.
-   * Up to 200 characters, on one line.
-   */
-  memoryId?: string | undefined;
-  /**
-   * Store it even if another memory says the same. An id that is known is still
-   * answered as known.
-   */
-  keepCopy?: boolean | undefined;
-  /**
-   * Return at most this many similar ones; 0 looks for none.
-   * 0 to 20. Default: 3.
-   */
-  similarLimit?: number | undefined;
-  /**
-   * Answer only when it can be found by its meaning too. It matters only when the
-   * embedding backend is slow.
-   */
-  waitIndexed?: boolean | undefined;
-}
-
-/**
- * A request to end a session.
- */
-export interface LearningServiceEndSessionRequestInit {
-  /**
-   * The session.
-   * Required; up to 200 characters, on one line.
-   */
-  sessionId: string;
-  /**
-   * True to export no model; one that was exported before stays as it is. What
-   * was learned is kept in any case.
-   */
-  skipExport?: boolean | undefined;
-  /**
-   * The least mean reward of an episode at which what was learned is worth
-   * keeping as a skill.
-   * Default: 0.7.
-   */
-  minPerformance?: number | undefined;
-  /**
-   * True to make no skill, whether or not the bar is met.
-   */
-  skipSkill?: boolean | undefined;
-}
-
-/**
- * A request to start or resume a session.
- */
-export interface LearningServiceStartSessionRequestInit {
-  /**
-   * The session's id. With the id of an existing session and the same
-   * definition, that one is resumed.
-   * Up to 200 characters, on one line.
-   */
-  sessionId?: string | undefined;
-  /**
-   * What learns; DescribeAlgorithms lists them.
-   * Required; up to 64 characters; of the form `^[a-z0-9_]*$`.
-   */
-  algorithm: string;
-  /**
-   * The algorithm's keys; those left out have their defaults.
-   * Up to 8 KiB encoded and 32 levels deep.
-   */
-  config?: JsonObject | undefined;
-  /**
-   * Which states there are; unset: any object.
-   */
-  stateSpace?: SpaceInit | undefined;
-  /**
-   * Which actions there are; unset: labels or objects, collected as they are
-   * first seen.
-   */
-  actionSpace?: SpaceInit | undefined;
-  /**
-   * The seed of everything that is random: the same calls with the same seed
-   * learn the same.
-   * 0 to 2^53 - 1.
-   */
-  seed?: number | bigint | undefined;
-  /**
-   * When it learns from what it is given.
-   * Default: INLINE.
-   */
-  learning?: LearningMode | LearningModeName | undefined;
 }
 
 /**
@@ -2445,6 +2616,17 @@ export interface ListAlertRulesRequestInit {
 }
 
 /**
+ * A request to list the algorithms.
+ */
+export interface ListAlgorithmsRequestInit {
+  /**
+   * Only this one; empty: all.
+   * Up to 64 characters; of the form `^[a-z0-9_]*$`.
+   */
+  algorithm?: string | undefined;
+}
+
+/**
  * A request for API keys.
  */
 export interface ListApiKeysRequestInit {
@@ -2645,6 +2827,13 @@ export interface ListLessonsRequestInit {
 }
 
 /**
+ * A request to list the keys.
+ */
+export interface ListLogKeysRequestInit {
+  [name: string]: never;
+}
+
+/**
  * A request for memories.
  */
 export interface ListMemoriesRequestInit {
@@ -2689,6 +2878,27 @@ export interface ListOperationsRequestInit {
   states?: readonly (OperationState | OperationStateName)[] | undefined;
   /**
    * Operations per page.
+   * 1 to 1,000. Default: 50.
+   */
+  pageSize?: number | undefined;
+  /**
+   * The token from the previous page; empty for the first.
+   * Up to 2,000 characters.
+   */
+  pageToken?: string | undefined;
+}
+
+/**
+ * A request to list statistics of patterns.
+ */
+export interface ListPatternStatsRequestInit {
+  /**
+   * The pattern's name; empty: all patterns, by name.
+   * Up to 200 characters, on one line.
+   */
+  name?: string | undefined;
+  /**
+   * Patterns per page.
    * 1 to 1,000. Default: 50.
    */
   pageSize?: number | undefined;
@@ -2862,58 +3072,36 @@ export interface LockedContextInit {
 }
 
 /**
- * A request to log knowledge.
+ * A request to match memories with a pattern.
  */
-export interface LogKnowledgeRequestInit {
+export interface MatchPatternRequestInit {
   /**
-   * The project, usually a repository's name.
-   * Required; up to 200 characters, on one line; not blank.
+   * The pattern's name.
+   * Required; up to 200 characters, on one line.
    */
-  project: string;
+  name: string;
   /**
-   * Who learned it; may be empty.
-   * Up to 200 characters, on one line; not blank.
+   * Which memories.
    */
-  agentId?: string | undefined;
+  filter?: MemoryFilterInit | undefined;
   /**
-   * What kind of experience it is.
-   * Required.
+   * Maximum number of memories.
+   * 1 to 100. Default: 10.
    */
-  type: KnowledgeType | KnowledgeTypeName;
+  limit?: number | undefined;
   /**
-   * What was being attempted.
-   * Required; up to 8,192 characters; not blank.
+   * Superseded ones too.
    */
-  context: string;
+  includeSuperseded?: boolean | undefined;
   /**
-   * The exact command, if one applies.
-   * Up to 8,192 characters.
+   * Do not return where the texts match.
    */
-  command?: string | undefined;
+  omitMatches?: boolean | undefined;
   /**
-   * What was learned.
-   * Required; up to 8,192 characters; not blank.
+   * Do not count this as a use (see `PatternStats`): for people who look at what
+   * a pattern finds.
    */
-  lesson: string;
-  /**
-   * How often it worked, if known.
-   */
-  successRate?: SuccessRateInit | undefined;
-  /**
-   * Labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   */
-  tags?: readonly string[] | undefined;
-  /**
-   * When it was learned; unset: now.
-   * From 1970 to 9999.
-   */
-  timestamp?: Date | Timestamp | undefined;
-  /**
-   * Choose the id to make retries harmless; see KnowledgeEntry.id.
-   * Up to 200 characters, on one line.
-   */
-  entryId?: string | undefined;
+  peek?: boolean | undefined;
 }
 
 /**
@@ -2986,20 +3174,6 @@ export interface MemoryFilterInit {
    * 0 to 3,650,000.
    */
   minAgeDays?: number | undefined;
-}
-
-/**
- * A request for statistics.
- */
-export interface MemoryServiceGetStatsRequestInit {
-  /**
-   * Count labels and keys of metadata, too.
-   */
-  includeDistribution?: boolean | undefined;
-  /**
-   * Average rewards, success rates and confidence, too.
-   */
-  includeQuality?: boolean | undefined;
 }
 
 /**
@@ -3287,6 +3461,33 @@ export interface OpenLabelsSpaceInit {
 }
 
 /**
+ * A request to open a tenant's memory: to make it ready for use.
+ */
+export interface OpenMemoryRequestInit {
+  /**
+   * What the vectors' dimension should be; 0: whatever it is.
+   * 0 to 65,536.
+   */
+  dimension?: number | undefined;
+  /**
+   * The model that should make them, by its name or the end of it; empty:
+   * whatever it is.
+   * Up to 200 characters, on one line.
+   */
+  model?: string | undefined;
+  /**
+   * Start empty: everything that the tenant holds, in every service, is
+   * removed. A backup of it is kept.
+   */
+  reset?: boolean | undefined;
+  /**
+   * With `reset`, the tenant's id.
+   * Up to 200 characters, on one line.
+   */
+  confirmTenantId?: string | undefined;
+}
+
+/**
  * OpenObjectSpace has any JSON object: its numbers, texts and truth values, by
  * their path, are what is known of a state.
  */
@@ -3396,82 +3597,6 @@ export interface PredictRequestInit {
    * trusted answers one time in ten, so that there is some.
    */
   onlyIfBetter?: PolicyBaselineInit | undefined;
-}
-
-/**
- * A request for what follows from a cause, what an effect comes from, or how one
- * leads to the other.
- */
-export interface QueryEffectsRequestInit {
-  /**
-   * Chains that begin here.
-   * Up to 300 characters, on one line.
-   */
-  cause?: string | undefined;
-  /**
-   * Chains that end here. With neither cause nor effect: single edges.
-   * Up to 300 characters, on one line.
-   */
-  effect?: string | undefined;
-  /**
-   * Leave out chains whose confidence is below this.
-   * 0 to 1. Default: 0.5.
-   */
-  minConfidence?: number | undefined;
-  /**
-   * Leave out chains whose uplift is smaller than this, whatever its sign: what
-   * does harm is worth knowing, too.
-   * 0 to 10^9.
-   */
-  minUplift?: number | undefined;
-  /**
-   * Maximum number of chains.
-   * 1 to 100. Default: 10.
-   */
-  limit?: number | undefined;
-  /**
-   * How many edges a chain has at most.
-   * 1 to 10. Default: 5.
-   */
-  maxLength?: number | undefined;
-}
-
-/**
- * A request for knowledge.
- */
-export interface QueryKnowledgeRequestInit {
-  /**
-   * What to look for, in words.
-   * Required; up to 8,192 characters; not blank.
-   */
-  query: string;
-  /**
-   * Of this project; unset: of all.
-   * Up to 200 characters, on one line; not blank.
-   */
-  project?: string | undefined;
-  /**
-   * Of this kind.
-   */
-  type?: KnowledgeType | KnowledgeTypeName | undefined;
-  /**
-   * With all of these labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   */
-  tags?: readonly string[] | undefined;
-  /**
-   * Maximum number of entries.
-   * 1 to 100. Default: 5.
-   */
-  limit?: number | undefined;
-  /**
-   * Tokens that `markdown` may take, estimated conservatively for common
-   * tokenizers: one for every four letters or digits of a word, rounded up, and
-   * one for every other visible character. Entries that do not fit are left
-   * out, worst first.
-   * 1 to 100,000. Default: 500.
-   */
-  tokenBudget?: number | undefined;
 }
 
 /**
@@ -3807,6 +3932,23 @@ export interface RecordObservationRequestInit {
 }
 
 /**
+ * A request to record whether matches were right.
+ */
+export interface RecordPatternMatchesRequestInit {
+  /**
+   * The pattern's name.
+   * Required; up to 200 characters, on one line.
+   */
+  name: string;
+  /**
+   * One verdict for each memory. A later one on the same memory replaces the
+   * earlier.
+   * Required; up to 1,000 entries.
+   */
+  verdicts: readonly MatchVerdictInit[];
+}
+
+/**
  * RecordSelection says which records are meant. Empty fields do not filter; given
  * ones must all match.
  */
@@ -4042,23 +4184,6 @@ export interface RegexPatternInit {
 }
 
 /**
- * A request to report on matches.
- */
-export interface ReportPatternMatchesRequestInit {
-  /**
-   * The pattern's name.
-   * Required; up to 200 characters, on one line.
-   */
-  name: string;
-  /**
-   * One verdict for each memory. A later one on the same memory replaces the
-   * earlier.
-   * Required; up to 1,000 entries.
-   */
-  verdicts: readonly MatchVerdictInit[];
-}
-
-/**
  * A request to restore a tenant.
  */
 export interface RestoreRequestInit {
@@ -4074,31 +4199,6 @@ export interface RestoreRequestInit {
    * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    */
   backup: string;
-}
-
-/**
- * A request for the episodes that bear on a task.
- */
-export interface RetrieveEpisodesRequestInit {
-  /**
-   * The task at hand, in words.
-   * Required; up to 8,192 characters; not blank.
-   */
-  task: string;
-  /**
-   * Which episodes. All of those that match are searched, however old they are.
-   */
-  filter?: EpisodeFilterInit | undefined;
-  /**
-   * Maximum number of episodes.
-   * 1 to 100. Default: 5.
-   */
-  limit?: number | undefined;
-  /**
-   * Leave out episodes whose score is below this.
-   * 0 to 1.
-   */
-  minScore?: number | undefined;
 }
 
 /**
@@ -4128,6 +4228,69 @@ export interface RotateLogKeyRequestInit {
  */
 export interface RotateWebhookSecretRequestInit {
   [name: string]: never;
+}
+
+/**
+ * A request to search the episodes that bear on a task.
+ */
+export interface SearchEpisodesRequestInit {
+  /**
+   * The task at hand, in words.
+   * Required; up to 8,192 characters; not blank.
+   */
+  task: string;
+  /**
+   * Which episodes. All of those that match are searched, however old they are.
+   */
+  filter?: EpisodeFilterInit | undefined;
+  /**
+   * Maximum number of episodes.
+   * 1 to 100. Default: 5.
+   */
+  limit?: number | undefined;
+  /**
+   * Leave out episodes whose score is below this.
+   * 0 to 1.
+   */
+  minScore?: number | undefined;
+}
+
+/**
+ * A request to search knowledge.
+ */
+export interface SearchKnowledgeRequestInit {
+  /**
+   * What to look for, in words.
+   * Required; up to 8,192 characters; not blank.
+   */
+  query: string;
+  /**
+   * Of this project; unset: of all.
+   * Up to 200 characters, on one line; not blank.
+   */
+  project?: string | undefined;
+  /**
+   * Of this kind.
+   */
+  type?: KnowledgeType | KnowledgeTypeName | undefined;
+  /**
+   * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * Maximum number of entries.
+   * 1 to 100. Default: 5.
+   */
+  limit?: number | undefined;
+  /**
+   * Tokens that `markdown` may take, estimated conservatively for common
+   * tokenizers: one for every four letters or digits of a word, rounded up, and
+   * one for every other visible character. Entries that do not fit are left
+   * out, worst first.
+   * 1 to 100,000. Default: 500.
+   */
+  tokenBudget?: number | undefined;
 }
 
 /**
@@ -4191,44 +4354,11 @@ export interface SearchMemoriesRequestInit {
   /**
    * Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
    * that a causal edge states for the memory (with `memory:ID` as its cause;
-   * see AddEdge), cut off at -1 and 1. If several edges lead out of one memory,
+   * see CreateEdge), cut off at -1 and 1. If several edges lead out of one memory,
    * the one with the greatest confidence times uplift counts, provided its
    * confidence is at least 0.5; without such an edge, the uplift is 0.
    */
   rerank?: boolean | undefined;
-}
-
-/**
- * A request to search memories with a pattern.
- */
-export interface SearchPatternRequestInit {
-  /**
-   * The pattern's name.
-   * Required; up to 200 characters, on one line.
-   */
-  name: string;
-  /**
-   * Which memories.
-   */
-  filter?: MemoryFilterInit | undefined;
-  /**
-   * Maximum number of memories.
-   * 1 to 100. Default: 10.
-   */
-  limit?: number | undefined;
-  /**
-   * Superseded ones too.
-   */
-  includeSuperseded?: boolean | undefined;
-  /**
-   * Do not return where the texts match.
-   */
-  omitMatches?: boolean | undefined;
-  /**
-   * Do not count this as a use (see `PatternStats`): for people who look at what
-   * a pattern finds.
-   */
-  peek?: boolean | undefined;
 }
 
 /**
@@ -4369,26 +4499,6 @@ export interface SessionComparisonParamsInit {
       }
     | { case: undefined; value?: undefined }
     | undefined;
-}
-
-/**
- * A request to set the schedule; what is left out gets its default.
- */
-export interface SetDiscoveryScheduleRequestInit {
-  /**
-   * Whether to discover every night.
-   */
-  enabled?: boolean | undefined;
-  /**
-   * When, as HH:MM of UTC.
-   * Of the form `^(([01][0-9]|2[0-3]):[0-5][0-9])?$`. Default: 03:00.
-   */
-  time?: string | undefined;
-  /**
-   * What to discover; no dry run. The schedule outlasts what is forgotten, so
-   * the filter must not name a user, an agent or a session.
-   */
-  question?: DiscoverRequestInit | undefined;
 }
 
 /**
@@ -4688,6 +4798,48 @@ export interface StartForgetRequestInit {
 }
 
 /**
+ * A request to start or resume a session.
+ */
+export interface StartLearningSessionRequestInit {
+  /**
+   * The session's id. With the id of an existing session and the same
+   * definition, that one is resumed.
+   * Up to 200 characters, on one line.
+   */
+  sessionId?: string | undefined;
+  /**
+   * What learns; ListAlgorithms lists them.
+   * Required; up to 64 characters; of the form `^[a-z0-9_]*$`.
+   */
+  algorithm: string;
+  /**
+   * The algorithm's keys; those left out have their defaults.
+   * Up to 8 KiB encoded and 32 levels deep.
+   */
+  config?: JsonObject | undefined;
+  /**
+   * Which states there are; unset: any object.
+   */
+  stateSpace?: SpaceInit | undefined;
+  /**
+   * Which actions there are; unset: labels or objects, collected as they are
+   * first seen.
+   */
+  actionSpace?: SpaceInit | undefined;
+  /**
+   * The seed of everything that is random: the same calls with the same seed
+   * learn the same.
+   * 0 to 2^53 - 1.
+   */
+  seed?: number | bigint | undefined;
+  /**
+   * When it learns from what it is given.
+   * Default: INLINE.
+   */
+  learning?: LearningMode | LearningModeName | undefined;
+}
+
+/**
  * A request to start moving a tenant.
  */
 export interface StartMoveTenantRequestInit {
@@ -4862,216 +5014,6 @@ export interface StateFieldInit {
 }
 
 /**
- * A request to store an episode.
- *
- * With the id of a session that is recorded here, nothing else is required:
- * what is left out is taken from the record, and `Episode.filled_fields` says
- * what was. Without it, `task` is required, and `success` or `reward`.
- */
-export interface StoreEpisodeRequestInit {
-  /**
-   * The session in which it happened. Its record fills in what the request
-   * leaves out: agent, user, project and labels are the session's; `task` is
-   * what its metadata calls "task", else what was asked first; `input` is what
-   * the user said first, `output` what the agent said last that is more than a
-   * goodbye; `latency_ms` is the
-   * time from its first event to its last, `tokens_used` the sum of its events',
-   * `tools` the tools called; the outcome is that of the session, as
-   * EndSession's status and its metadata ("reward", "success", "outcome") say.
-   * A session that is not recorded here is a label like any other.
-   * Up to 200 characters, on one line.
-   */
-  sessionId?: string | undefined;
-  /**
-   * What was to be done.
-   * Up to 8,192 characters; not blank.
-   */
-  task?: string | undefined;
-  /**
-   * What the agent was given.
-   * Up to 65,536 characters.
-   */
-  input?: string | undefined;
-  /**
-   * What it produced.
-   * Up to 65,536 characters.
-   */
-  output?: string | undefined;
-  /**
-   * What it thinks of it.
-   * Up to 8,192 characters.
-   */
-  critique?: string | undefined;
-  /**
-   * How good the result was. Unset: 1 for a success, 0 for a failure (0.5 when
-   * the session says "partial").
-   * -1,000,000,000 to 10^9.
-   */
-  reward?: number | undefined;
-  /**
-   * Whether it succeeded. Unset: whether the reward is at least 0.5.
-   */
-  success?: boolean | undefined;
-  /**
-   * How long it took, in milliseconds.
-   * 0 to 2^53 - 1.
-   */
-  latencyMs?: number | bigint | undefined;
-  /**
-   * Tokens it took, read and written.
-   * 0 to 2^53 - 1.
-   */
-  tokensUsed?: number | bigint | undefined;
-  /**
-   * Labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   */
-  tags?: readonly string[] | undefined;
-  /**
-   * Free JSON.
-   * Up to 64 KiB encoded and 32 levels deep.
-   */
-  metadata?: JsonObject | undefined;
-  /**
-   * The tools it called, in order, repeats included.
-   * Up to 1,000 entries, each up to 200 characters, on one line.
-   */
-  tools?: readonly string[] | undefined;
-  /**
-   * The agent.
-   * Up to 200 characters, on one line; not blank.
-   */
-  agentId?: string | undefined;
-  /**
-   * The user it was done for.
-   * Up to 200 characters, on one line; not blank.
-   */
-  userId?: string | undefined;
-  /**
-   * The project.
-   * Up to 200 characters, on one line; not blank.
-   */
-  project?: string | undefined;
-  /**
-   * When it ended. Unset: when the session ended (its last event, if it is still
-   * open), else now.
-   * From 1970 to 9999.
-   */
-  occurredAt?: Date | Timestamp | undefined;
-  /**
-   * Choose the id to make retries harmless; a ULID is made when it is empty.
-   * Up to 200 characters, on one line.
-   */
-  episodeId?: string | undefined;
-  /**
-   * The memories that it rests on; they must exist.
-   * Up to 100 entries, each up to 200 characters, on one line.
-   */
-  memoryIds?: readonly string[] | undefined;
-}
-
-/**
- * A request to store a pattern. Exactly one of `regex`, `semantic` and
- * `structural` is required.
- */
-export interface StorePatternRequestInit {
-  /**
-   * Its name.
-   * Required; up to 200 characters, on one line; not blank.
-   */
-  name: string;
-  /**
-   * What it is for.
-   * Up to 2,000 characters.
-   */
-  description?: string | undefined;
-  /**
-   * A regular expression.
-   */
-  regex?: RegexPatternInit | undefined;
-  /**
-   * A meaning.
-   */
-  semantic?: SemanticPatternInit | undefined;
-  /**
-   * A structure.
-   */
-  structural?: StructuralPatternInit | undefined;
-}
-
-/**
- * A request to store a reflection.
- */
-export interface StoreReflectionRequestInit {
-  /**
-   * The session of the attempt. It need not be stored here.
-   * Required; up to 200 characters, on one line.
-   */
-  sessionId: string;
-  /**
-   * The project; may be empty.
-   * Up to 200 characters, on one line; not blank.
-   */
-  project?: string | undefined;
-  /**
-   * What was attempted.
-   * Required; up to 8,192 characters; not blank.
-   */
-  taskDescription: string;
-  /**
-   * Which attempt it was; if 0, it is one more than the number of the session's
-   * reflections on the same task (ignoring case and white space).
-   * 0 to 1,000,000.
-   */
-  attemptNumber?: number | undefined;
-  /**
-   * How it ended.
-   * Required.
-   */
-  outcome: Outcome | OutcomeName;
-  /**
-   * What worked.
-   * Up to 50 entries, each up to 4,096 characters; not blank.
-   */
-  whatWorked?: readonly string[] | undefined;
-  /**
-   * What did not.
-   * Up to 50 entries, each up to 4,096 characters; not blank.
-   */
-  whatDidNotWork?: readonly string[] | undefined;
-  /**
-   * What to do next time.
-   * Up to 8,192 characters.
-   */
-  nextStrategy?: string | undefined;
-  /**
-   * Labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   */
-  tags?: readonly string[] | undefined;
-  /**
-   * The agent; may be empty.
-   * Up to 200 characters, on one line; not blank.
-   */
-  agentId?: string | undefined;
-  /**
-   * Ids of whatever it is about.
-   * Up to 100 entries, each up to 200 characters, on one line.
-   */
-  relatedEntityIds?: readonly string[] | undefined;
-  /**
-   * Reflections that the agent was shown before the attempt.
-   * Up to 100 entries, each up to 200 characters, on one line.
-   */
-  appliedReflectionIds?: readonly string[] | undefined;
-  /**
-   * Choose the id to make retries harmless; a ULID is made when it is empty.
-   * Up to 200 characters, on one line.
-   */
-  reflectionId?: string | undefined;
-}
-
-/**
  * One event of a stream to record.
  */
 export interface StreamEventsRequestInit {
@@ -5191,6 +5133,44 @@ export interface ToolSequencesParamsInit {
    * At least 2. Default: 3.
    */
   minSupport?: number | undefined;
+}
+
+/**
+ * A request for what follows from a cause, what an effect comes from, or how one
+ * leads to the other.
+ */
+export interface TraceEffectsRequestInit {
+  /**
+   * Chains that begin here.
+   * Up to 300 characters, on one line.
+   */
+  cause?: string | undefined;
+  /**
+   * Chains that end here. With neither cause nor effect: single edges.
+   * Up to 300 characters, on one line.
+   */
+  effect?: string | undefined;
+  /**
+   * Leave out chains whose confidence is below this.
+   * 0 to 1. Default: 0.5.
+   */
+  minConfidence?: number | undefined;
+  /**
+   * Leave out chains whose uplift is smaller than this, whatever its sign: what
+   * does harm is worth knowing, too.
+   * 0 to 10^9.
+   */
+  minUplift?: number | undefined;
+  /**
+   * Maximum number of chains.
+   * 1 to 100. Default: 10.
+   */
+  limit?: number | undefined;
+  /**
+   * How many edges a chain has at most.
+   * 1 to 10. Default: 5.
+   */
+  maxLength?: number | undefined;
 }
 
 /**
@@ -5319,6 +5299,26 @@ export interface UpdateAlertRuleRequestInit {
    * Required.
    */
   updateMask?: readonly string[] | FieldMask | undefined;
+}
+
+/**
+ * A request to update the schedule; what is left out gets its default.
+ */
+export interface UpdateDiscoveryScheduleRequestInit {
+  /**
+   * Whether to discover every night.
+   */
+  enabled?: boolean | undefined;
+  /**
+   * When, as HH:MM of UTC.
+   * Of the form `^(([01][0-9]|2[0-3]):[0-5][0-9])?$`. Default: 03:00.
+   */
+  time?: string | undefined;
+  /**
+   * What to discover; no dry run. The schedule outlasts what is forgotten, so
+   * the filter must not name a user, an agent or a session.
+   */
+  question?: DiscoverRequestInit | undefined;
 }
 
 /**

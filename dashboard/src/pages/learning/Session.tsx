@@ -1,7 +1,7 @@
 /** One learning session: how it does, what it would choose and why, and how it is set. */
 
 import type {
-  GetMetricsResponseJson,
+  GetLearningMetricsResponseJson,
   LearningMetricsJson,
   LearningSessionJson,
 } from "@mneme/client/http";
@@ -55,10 +55,10 @@ async function standing(id: string, signal: AbortSignal): Promise<Standing> {
   const of = { sessionId: id };
   const [{ session = {} }, { metrics = {} }] = await Promise.all([
     learning.getLearningSession(of, { signal }),
-    learning.getMetrics(
+    learning.getLearningMetrics(
       { ...of, historySize: POINTS },
       { signal },
-    ) as Promise<GetMetricsResponseJson>,
+    ) as Promise<GetLearningMetricsResponseJson>,
   ]);
   return { session, metrics };
 }

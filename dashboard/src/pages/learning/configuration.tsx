@@ -21,7 +21,7 @@ export function Configuration(props: {
   const { session, metrics } = props;
   const { algorithm = "" } = session;
   const described = useLoad(
-    (signal) => learning.describeAlgorithms({ algorithm }, { signal }),
+    (signal) => learning.listAlgorithms({ algorithm }, { signal }),
     [algorithm],
   );
   return (

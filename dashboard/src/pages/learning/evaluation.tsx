@@ -19,7 +19,11 @@ export function Evaluation({ id }: { id: string }) {
     setBusy(true);
     setError(undefined);
     try {
-      const answer = await learning.getMetrics({ sessionId: id, historySize: 1, evaluate: true });
+      const answer = await learning.getLearningMetrics({
+        sessionId: id,
+        historySize: 1,
+        evaluate: true,
+      });
       setFound(answer.evaluation ?? {});
       announce("The estimate is there");
     } catch (failed) {

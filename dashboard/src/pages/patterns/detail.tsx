@@ -15,7 +15,7 @@ import { Finding } from "./finding";
 
 /** The pattern beside the list. */
 export function PatternDetail({ name, onChange }: { name: string; onChange: () => void }) {
-  const loaded = useLoad((signal) => memories.getPatternStats({ name }, { signal }), [name]);
+  const loaded = useLoad((signal) => memories.listPatternStats({ name }, { signal }), [name]);
   const [deleting, setDeleting] = useState(false);
   const again = (): void => {
     loaded.reload();

@@ -1,6 +1,6 @@
 /** The form that patterns are written with. They are not changed: another name is another pattern. */
 
-import type { StorePatternRequestJson } from "@mneme/client/http";
+import type { CreatePatternRequestJson } from "@mneme/client/http";
 import { useId, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/errors";
 import { memories } from "../../api/services";
@@ -47,7 +47,7 @@ export function PatternDialog(props: { onClose: () => void; onSaved: (name: stri
     setBusy(true);
     setError(undefined);
     try {
-      const stored = await memories.storePattern(requestOf(draft));
+      const stored = await memories.createPattern(requestOf(draft));
       props.onSaved(stored.pattern?.name ?? draft.name);
     } catch (failed) {
       setError(asApiError(failed));
@@ -155,7 +155,7 @@ function Threshold({ value, onInput }: { value: string; onInput: (value: string)
   );
 }
 
-function requestOf(draft: Draft): StorePatternRequestJson {
+function requestOf(draft: Draft): CreatePatternRequestJson {
   const common = { name: draft.name.trim(), description: draft.description };
   if (draft.kind === "regex") return { ...common, regex: { expression: draft.expression } };
   if (draft.kind === "semantic") {

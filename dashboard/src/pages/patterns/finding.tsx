@@ -1,6 +1,6 @@
 /** What a pattern finds in memories, with where it matches; whoever looks says what was right. */
 
-import type { MatchedMemoryJson, PatternJson, SearchPatternResponseJson } from "@mneme/client/http";
+import type { MatchedMemoryJson, MatchPatternResponseJson, PatternJson } from "@mneme/client/http";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/errors";
 import { memories } from "../../api/services";
@@ -16,7 +16,7 @@ const BEFORE = 80;
 
 /** Searches when it is asked to: each search counts as a use. */
 export function Finding({ pattern, onUse }: { pattern: PatternJson; onUse: () => void }) {
-  const [found, setFound] = useState<SearchPatternResponseJson>();
+  const [found, setFound] = useState<MatchPatternResponseJson>();
   const [verdicts, setVerdicts] = useState<Readonly<Record<string, boolean>>>({});
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
@@ -34,13 +34,13 @@ export function Finding({ pattern, onUse }: { pattern: PatternJson; onUse: () =>
   };
   const search = (): Promise<void> =>
     attempt(async () => {
-      const answer = await memories.searchPattern({ name, limit: FOUND, peek: true });
+      const answer = await memories.matchPattern({ name, limit: FOUND, peek: true });
       setFound(answer);
       announce(inWords(answer));
     });
   const judge = (memoryId: string, right: boolean): Promise<void> =>
     attempt(async () => {
-      await memories.reportPatternMatches({ name, verdicts: [{ memoryId, right }] });
+      await memories.recordPatternMatches({ name, verdicts: [{ memoryId, right }] });
       setVerdicts({ ...verdicts, [memoryId]: right });
       announce(right ? "Noted as right" : "Noted as wrong");
     });
@@ -71,7 +71,7 @@ export function Finding({ pattern, onUse }: { pattern: PatternJson; onUse: () =>
   );
 }
 
-function inWords(found: SearchPatternResponseJson): string {
+function inWords(found: MatchPatternResponseJson): string {
   const of = plural(found.searchedCount, "memory", "memories");
   const matches = num(found.totalMatches);
   const more = found.matchesCapped || found.partial ? " at least" : "";

@@ -71,8 +71,8 @@ OPERATIONS: Mapping[str, MemoryOperation] = {
     "MemoryService/SearchMemories": _search(),
     "LearnService/SearchLessons": _search(),
     "LearnService/SearchReflections": _search(query="task_description"),
-    "LearnService/QueryKnowledge": _search(("entries",)),
-    "SkillService/RetrieveEpisodes": _search(query="task"),
+    "LearnService/SearchKnowledge": _search(("entries",)),
+    "SkillService/SearchEpisodes": _search(query="task"),
     "SkillService/SearchSkills": _search(query="task"),
     "ContextService/SearchSessions": _search(),
     "ContextService/GetContext": _search(
@@ -83,13 +83,13 @@ OPERATIONS: Mapping[str, MemoryOperation] = {
         OperationName.CREATE, counts=["acknowledged_count"]
     ),
     "LearnService/CreateLesson": MemoryOperation(OperationName.CREATE, record="lesson.id"),
-    "LearnService/StoreReflection": MemoryOperation(OperationName.CREATE, record="reflection.id"),
-    "LearnService/LogKnowledge": MemoryOperation(OperationName.CREATE, record="entry.id"),
-    "SkillService/StoreEpisode": MemoryOperation(OperationName.CREATE, record="episode.id"),
+    "LearnService/CreateReflection": MemoryOperation(OperationName.CREATE, record="reflection.id"),
+    "LearnService/CreateKnowledge": MemoryOperation(OperationName.CREATE, record="entry.id"),
+    "SkillService/CreateEpisode": MemoryOperation(OperationName.CREATE, record="episode.id"),
     "SkillService/CreateSkill": MemoryOperation(OperationName.CREATE, record="skill.id"),
     # What says the same again is not stored twice, and what a memory supersedes is marked.
-    "MemoryService/InsertMemory": MemoryOperation(OperationName.UPSERT, record="memory.id"),
-    "MemoryService/InsertMemories": MemoryOperation(
+    "MemoryService/CreateMemory": MemoryOperation(OperationName.UPSERT, record="memory.id"),
+    "MemoryService/CreateMemories": MemoryOperation(
         OperationName.UPSERT, counts=["acknowledged_count"]
     ),
     "LearnService/ImportLessons": MemoryOperation(OperationName.UPSERT, asked="lessons"),

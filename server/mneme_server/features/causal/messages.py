@@ -43,7 +43,7 @@ def _distinct(field: str) -> Callable[[Any, str], tuple[str, ...]]:
 
 _IDS = {name: _distinct(name) for name in ("evidence_ids", "experiment_ids")}
 new_edge = MessageReader(
-    causal_pb2.AddEdgeRequest, CausalEdge, spelled={"id": "edge_id"}, made=_IDS
+    causal_pb2.CreateEdgeRequest, CausalEdge, spelled={"id": "edge_id"}, made=_IDS
 )
 """Return the edge that a request adds."""
 read_edge = MessageReader(causal_pb2.CausalEdge, CausalEdge, made=_IDS)
@@ -52,14 +52,14 @@ edge = reads("edge")(message_writer(CausalEdge, causal_pb2.CausalEdge, unshown=[
 """Return the message of an edge."""
 edge_filter = MessageReader(causal_pb2.EdgeFilter, EdgeFilter)
 """Return the filter of a message."""
-effect_query = MessageReader(causal_pb2.QueryEffectsRequest, EffectQuery, unread=["limit"])
+effect_query = MessageReader(causal_pb2.TraceEffectsRequest, EffectQuery, unread=["limit"])
 """Return which chains a request asks for."""
 
 
-def found_chains(found: FoundChains) -> causal_pb2.QueryEffectsResponse:
+def found_chains(found: FoundChains) -> causal_pb2.TraceEffectsResponse:
     """Return the message of chains that were found."""
     multiplied = any(len(chain.edges) > 1 for chain in found.chains)
-    return causal_pb2.QueryEffectsResponse(
+    return causal_pb2.TraceEffectsResponse(
         chains=fitting(map(_chain, found.chains)),
         total_chains=found.total,
         assumption=ASSUMPTION if multiplied else "",
@@ -132,7 +132,7 @@ def question(request: discovery_pb2.DiscoverRequest) -> DiscoveryQuestion:
 
 
 def asked_in(
-    request: discovery_pb2.StartDiscoverRequest | discovery_pb2.SetDiscoveryScheduleRequest,
+    request: discovery_pb2.StartDiscoverRequest | discovery_pb2.UpdateDiscoveryScheduleRequest,
 ) -> DiscoveryQuestion:
     """Return the question that a request holds; without one, that of the defaults.
 

@@ -45,11 +45,13 @@ class CausalServicer:
         self._jobs = jobs
         self._operations = operations
 
-    def AddEdge(self, request: causal_pb2.AddEdgeRequest, call: Call) -> causal_pb2.AddEdgeResponse:
+    def CreateEdge(
+        self, request: causal_pb2.CreateEdgeRequest, call: Call
+    ) -> causal_pb2.CreateEdgeResponse:
         """Add an edge."""
         with fields(id="edge_id"):
             edge = self._edges.add(call.tenant, convert.new_edge(request))
-        return causal_pb2.AddEdgeResponse(edge=convert.edge(edge))
+        return causal_pb2.CreateEdgeResponse(edge=convert.edge(edge))
 
     def GetEdge(self, request: causal_pb2.GetEdgeRequest, call: Call) -> causal_pb2.GetEdgeResponse:
         """Return an edge."""
@@ -94,9 +96,9 @@ class CausalServicer:
             edge = self._edges.delete(call.tenant, request.edge_id)
         return causal_pb2.DeleteEdgeResponse(edge=convert.edge(edge))
 
-    def QueryEffects(
-        self, request: causal_pb2.QueryEffectsRequest, call: Call
-    ) -> causal_pb2.QueryEffectsResponse:
+    def TraceEffects(
+        self, request: causal_pb2.TraceEffectsRequest, call: Call
+    ) -> causal_pb2.TraceEffectsResponse:
         """Find chains."""
         found = self._chains.find(call.tenant, convert.effect_query(request), request.limit)
         return convert.found_chains(found)
@@ -219,9 +221,9 @@ class CausalServicer:
         found = self._nightly.get(call.tenant)
         return discovery_pb2.GetDiscoveryScheduleResponse(schedule=convert.schedule(found))
 
-    def SetDiscoverySchedule(
-        self, request: discovery_pb2.SetDiscoveryScheduleRequest, call: Call
-    ) -> discovery_pb2.SetDiscoveryScheduleResponse:
+    def UpdateDiscoverySchedule(
+        self, request: discovery_pb2.UpdateDiscoveryScheduleRequest, call: Call
+    ) -> discovery_pb2.UpdateDiscoveryScheduleResponse:
         """Set the schedule."""
         schedule = self._nightly.set(
             call.tenant,
@@ -229,4 +231,4 @@ class CausalServicer:
             minute=convert.minute(request.time),
             question=convert.asked_in(request),
         )
-        return discovery_pb2.SetDiscoveryScheduleResponse(schedule=convert.schedule(schedule))
+        return discovery_pb2.UpdateDiscoveryScheduleResponse(schedule=convert.schedule(schedule))

@@ -36,7 +36,10 @@ found_lesson = message_writer(FoundLesson, pb.FoundLesson, parts={"lesson": less
 lesson_filter = MessageReader(pb.LessonFilter, LessonFilter)
 """Return the filter of a message."""
 new_reflection = MessageReader(
-    reflection_pb.StoreReflectionRequest, Reflection, spelled={"id": "reflection_id"}, sets=["tags"]
+    reflection_pb.CreateReflectionRequest,
+    Reflection,
+    spelled={"id": "reflection_id"},
+    sets=["tags"],
 )
 """Return the reflection that a request stores."""
 reflection = reads("reflection")(message_writer(Reflection, reflection_pb.Reflection))
@@ -50,7 +53,7 @@ found_reflection = message_writer(
 reflection_filter = MessageReader(reflection_pb.ReflectionFilter, ReflectionFilter)
 """Return the filter of a message."""
 new_entry = MessageReader(
-    knowledge_pb.LogKnowledgeRequest, KnowledgeEntry, spelled={"id": "entry_id"}, sets=["tags"]
+    knowledge_pb.CreateKnowledgeRequest, KnowledgeEntry, spelled={"id": "entry_id"}, sets=["tags"]
 )
 """Return the entry that a request logs."""
 entry = reads("knowledge entry")(message_writer(KnowledgeEntry, knowledge_pb.KnowledgeEntry))
@@ -67,7 +70,7 @@ summary = message_writer(
 """Return the message of a summary."""
 knowledge_answer = message_writer(
     KnowledgeAnswer,
-    knowledge_pb.QueryKnowledgeResponse,
+    knowledge_pb.SearchKnowledgeResponse,
     spelled={"found": "entries", "tokens": "token_count", "omitted": "omitted_count"},
     parts={
         "entries": message_writer(

@@ -142,13 +142,13 @@ class ReflectionCalls:
 
     _reflections: Reflections
 
-    def StoreReflection(
-        self, request: reflection_pb.StoreReflectionRequest, call: Call
-    ) -> reflection_pb.StoreReflectionResponse:
+    def CreateReflection(
+        self, request: reflection_pb.CreateReflectionRequest, call: Call
+    ) -> reflection_pb.CreateReflectionResponse:
         """Store a reflection."""
         with fields(id="reflection_id"):
             stored, pruned = self._reflections.store(call.tenant, convert.new_reflection(request))
-        return reflection_pb.StoreReflectionResponse(
+        return reflection_pb.CreateReflectionResponse(
             reflection=convert.reflection(stored), pruned_count=pruned
         )
 
@@ -215,17 +215,17 @@ class KnowledgeCalls:
 
     _knowledge: Knowledge
 
-    def LogKnowledge(
-        self, request: knowledge_pb.LogKnowledgeRequest, call: Call
-    ) -> knowledge_pb.LogKnowledgeResponse:
+    def CreateKnowledge(
+        self, request: knowledge_pb.CreateKnowledgeRequest, call: Call
+    ) -> knowledge_pb.CreateKnowledgeResponse:
         """Log one line of experience."""
         with fields(id="entry_id"):
             entry, duplicate = self._knowledge.log(call.tenant, convert.new_entry(request))
-        return knowledge_pb.LogKnowledgeResponse(entry=convert.entry(entry), duplicate=duplicate)
+        return knowledge_pb.CreateKnowledgeResponse(entry=convert.entry(entry), duplicate=duplicate)
 
-    def QueryKnowledge(
-        self, request: knowledge_pb.QueryKnowledgeRequest, call: Call
-    ) -> knowledge_pb.QueryKnowledgeResponse:
+    def SearchKnowledge(
+        self, request: knowledge_pb.SearchKnowledgeRequest, call: Call
+    ) -> knowledge_pb.SearchKnowledgeResponse:
         """Answer with the experience that bears on a query."""
         answer = self._knowledge.query(
             call.tenant,

@@ -9,7 +9,7 @@ from mneme.v1 import memory_service_pb2
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.features.memory.forgetting import FORGETS
-from mneme_server.features.memory.insertion import InsertMemories, Similar, Vectors
+from mneme_server.features.memory.insertion import CreateMemories, Similar, Vectors
 from mneme_server.features.memory.memories import DeleteMemories, Memories
 from mneme_server.features.memory.model import MEMORY, MemoryFilter
 from mneme_server.features.memory.search import SearchMemories
@@ -26,7 +26,7 @@ def _build(host: Host) -> Parts:
     runtime = host.runtime
     vectors = Vectors(runtime.writing, runtime.embedder)
     similar = Similar(host.get(Recall).scale)
-    insert = InsertMemories(host.tenants, vectors, similar)
+    insert = CreateMemories(host.tenants, vectors, similar)
     delete = DeleteMemories(host.tenants, host.dependents)
     search = SearchMemories(host.tenants, runtime.questions)
     servicer = MemoryServicer(

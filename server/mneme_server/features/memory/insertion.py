@@ -39,7 +39,7 @@ _SIMILAR = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class InsertMemories:
+class CreateMemories:
     """The use case: store memories, all or none of those given at a time."""
 
     tenants: OpenTenants

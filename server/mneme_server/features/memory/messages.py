@@ -61,7 +61,7 @@ found_memory = message_writer(
 """Return the message of a memory that was found."""
 # Since when it holds is known once it is stored.
 _insertion = MessageReader(
-    pb.InsertMemoryRequest,
+    pb.CreateMemoryRequest,
     Memory,
     spelled={"id": "memory_id"},
     sets=_SETS,
@@ -77,19 +77,19 @@ _one_of_many = MessageReader(
 )
 
 
-def new_memory(message: pb.InsertMemoryRequest | pb.NewMemory, path: str = "") -> NewMemory:
+def new_memory(message: pb.CreateMemoryRequest | pb.NewMemory, path: str = "") -> NewMemory:
     """Return the memory that a message stores; `path` is the message's in its request."""
-    if isinstance(message, pb.InsertMemoryRequest):
+    if isinstance(message, pb.CreateMemoryRequest):
         memory = _insertion(message, path)
     else:
         memory = _one_of_many(message, path)
     return NewMemory(memory, stored_time(message, "since", path), message.keep_copy)
 
 
-def insertion(stored: Stored, dimension: int) -> pb.InsertMemoryResponse:
+def insertion(stored: Stored, dimension: int) -> pb.CreateMemoryResponse:
     """Return what became of one memory; `dimension` is the length of vectors."""
     (receipt,) = stored.receipts
-    return pb.InsertMemoryResponse(
+    return pb.CreateMemoryResponse(
         memory=memory(receipt.memory),
         already_known=receipt.known,
         differing=[_NAMES.get(name, name) for name in receipt.differing if name != "text"],

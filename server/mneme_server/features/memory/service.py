@@ -17,7 +17,7 @@ from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.features.memory import messages as convert
-from mneme_server.features.memory.insertion import InsertMemories
+from mneme_server.features.memory.insertion import CreateMemories
 from mneme_server.features.memory.memories import DeleteMemories, Memories
 from mneme_server.features.memory.model import Figures, MemoryFilter, NewMemory, Stored
 from mneme_server.features.memory.search import SearchMemories
@@ -29,7 +29,7 @@ class MemoryServicer:
     def __init__(
         self,
         *,
-        insert: InsertMemories,
+        insert: CreateMemories,
         memories: Memories,
         search: SearchMemories,
         delete: DeleteMemories,
@@ -45,7 +45,7 @@ class MemoryServicer:
         self._watchdog = watchdog
         self._stream_limits = stream_limits or BatchLimits()
 
-    def InsertMemory(self, request: pb.InsertMemoryRequest, call: Call) -> pb.InsertMemoryResponse:
+    def CreateMemory(self, request: pb.CreateMemoryRequest, call: Call) -> pb.CreateMemoryResponse:
         """Store a memory."""
         with fields(id="memory_id"):
             stored = self._insert.one(
@@ -56,9 +56,9 @@ class MemoryServicer:
             )
         return convert.insertion(stored, self._dimension)
 
-    def InsertMemories(
-        self, request_iterator: Iterator[pb.InsertMemoriesRequest], call: Call
-    ) -> Iterator[pb.InsertMemoriesResponse]:
+    def CreateMemories(
+        self, request_iterator: Iterator[pb.CreateMemoriesRequest], call: Call
+    ) -> Iterator[pb.CreateMemoriesResponse]:
         """Store a stream of memories batch by batch, and acknowledge each."""
         batches = Batches(_streamed(request_iterator), self._stream_limits)
         call.on_end(batches.end)
@@ -156,12 +156,12 @@ class _StreamProgress:
         self._figures = Figures()
         self._dimension = dimension
 
-    def after(self, stored: Stored) -> pb.InsertMemoriesResponse:
+    def after(self, stored: Stored) -> pb.CreateMemoriesResponse:
         """Return the acknowledgement of one more batch."""
         self.acknowledged += len(stored.receipts)
         self._known += sum(receipt.known for receipt in stored.receipts)
         self._figures += stored.figures
-        return pb.InsertMemoriesResponse(
+        return pb.CreateMemoriesResponse(
             inserted_count=self.acknowledged - self._known,
             known_count=self._known,
             acknowledged_count=self.acknowledged,
@@ -170,7 +170,7 @@ class _StreamProgress:
         )
 
 
-def _streamed(requests: Iterator[pb.InsertMemoriesRequest]) -> Iterator[tuple[NewMemory, int]]:
+def _streamed(requests: Iterator[pb.CreateMemoriesRequest]) -> Iterator[tuple[NewMemory, int]]:
     """Yield the memories of a stream and their sizes in bytes, encoded."""
     for index, request in enumerate(requests):
         try:

@@ -101,9 +101,9 @@ class ProofServicer:
             found = self._proofs.inclusion(call.tenant, item, request.size)
         return convert.inclusion(found)
 
-    def GetLogKeys(self, request: pb.GetLogKeysRequest, call: Call) -> pb.GetLogKeysResponse:
+    def ListLogKeys(self, request: pb.ListLogKeysRequest, call: Call) -> pb.ListLogKeysResponse:
         """List the keys of the log."""
-        return pb.GetLogKeysResponse(keys=map(convert.log_key, self._keys.all(call.tenant)))
+        return pb.ListLogKeysResponse(keys=map(convert.log_key, self._keys.all(call.tenant)))
 
     def RotateLogKey(self, request: pb.RotateLogKeyRequest, call: Call) -> pb.RotateLogKeyResponse:
         """Make a new key."""

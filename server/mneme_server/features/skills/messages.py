@@ -37,7 +37,7 @@ from mneme_server.features.skills.model import (
 )
 
 new_episode = MessageReader(
-    episode_pb2.StoreEpisodeRequest, NewEpisode, spelled={"id": "episode_id"}, sets=["memory_ids"]
+    episode_pb2.CreateEpisodeRequest, NewEpisode, spelled={"id": "episode_id"}, sets=["memory_ids"]
 )
 """Return the episode that a request stores."""
 read_episode = MessageReader(

@@ -35,13 +35,13 @@ class SkillServicer:
         self._episodes = episodes
         self._skills = skills
 
-    def StoreEpisode(
-        self, request: episode_pb2.StoreEpisodeRequest, call: Call
-    ) -> episode_pb2.StoreEpisodeResponse:
+    def CreateEpisode(
+        self, request: episode_pb2.CreateEpisodeRequest, call: Call
+    ) -> episode_pb2.CreateEpisodeResponse:
         """Store an attempt."""
         with fields(id="episode_id"):
             stored = self._episodes.store(call.tenant, convert.new_episode(request))
-        return episode_pb2.StoreEpisodeResponse(episode=convert.episode(stored))
+        return episode_pb2.CreateEpisodeResponse(episode=convert.episode(stored))
 
     def GetEpisode(
         self, request: episode_pb2.GetEpisodeRequest, call: Call
@@ -65,9 +65,9 @@ class SkillServicer:
             episodes=page, next_page_token=token, total_size=total
         )
 
-    def RetrieveEpisodes(
-        self, request: episode_pb2.RetrieveEpisodesRequest, call: Call
-    ) -> episode_pb2.RetrieveEpisodesResponse:
+    def SearchEpisodes(
+        self, request: episode_pb2.SearchEpisodesRequest, call: Call
+    ) -> episode_pb2.SearchEpisodesResponse:
         """Find the episodes that bear on a task."""
         found, answer = self._episodes.retrieve(
             call.tenant,
@@ -78,7 +78,7 @@ class SkillServicer:
         )
         results = fitting(convert.found_episode(one) for one in found)
         critiques = summarize_critiques([one.episode for one in found[: len(results)]])
-        return episode_pb2.RetrieveEpisodesResponse(
+        return episode_pb2.SearchEpisodesResponse(
             results=results,
             critiques=convert.critique_summary(critiques),
             searched_count=answer.searched_count,

@@ -88,7 +88,7 @@ def test_no_answer_tells_what_is_stored(method: MethodDescriptor) -> None:
 
 def test_some_would_without_it() -> None:
     telling = {one.name for one in WRITING if list(told(filled(one.output_type)))}
-    assert {"UpdateMemory", "DeleteEpisode", "InsertMemory", "UpdateLesson"} <= telling
+    assert {"UpdateMemory", "DeleteEpisode", "CreateMemory", "UpdateLesson"} <= telling
 
 
 def test_what_an_operation_came_to_is_cut_as_well() -> None:

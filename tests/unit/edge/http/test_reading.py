@@ -60,7 +60,7 @@ def test_null_leaves_a_field_unset() -> None:
 
 
 def test_whole_numbers_may_be_texts_where_64_bits_are_more_than_a_double_holds() -> None:
-    episode = episode_pb.StoreEpisodeRequest()
+    episode = episode_pb.CreateEpisodeRequest()
     read_object(episode, {"task": "t", "tokensUsed": "9007199254740993", "latencyMs": 5.0})
     assert (episode.tokens_used, episode.latency_ms) == (9007199254740993, 5)
 

@@ -3,10 +3,10 @@
 import type { CallOptions } from "../../caller.js";
 import type { ServiceMethods } from "../../methods.js";
 import type {
-  AddEdgeRequestInit,
   AnalyzeExperimentRequestInit,
   AssignTreatmentRequestInit,
   ConcludeExperimentRequestInit,
+  CreateEdgeRequestInit,
   CreateExperimentRequestInit,
   DeleteEdgeRequestInit,
   DeleteExperimentRequestInit,
@@ -16,26 +16,26 @@ import type {
   GetExperimentRequestInit,
   ListEdgesRequestInit,
   ListExperimentsRequestInit,
-  QueryEffectsRequestInit,
   RecordObservationRequestInit,
-  SetDiscoveryScheduleRequestInit,
   StartDiscoverRequestInit,
+  TraceEffectsRequestInit,
+  UpdateDiscoveryScheduleRequestInit,
   UpdateEdgeRequestInit,
 } from "../inits.js";
 import type {
-  AddEdgeResponse,
   CausalEdge,
+  CreateEdgeResponse,
   DeleteEdgeResponse,
   GetEdgeResponse,
   ListEdgesResponse,
-  QueryEffectsResponse,
+  TraceEffectsResponse,
 } from "../mneme/v1/causal_pb.js";
 import type { UpdateEdgeResponse } from "../mneme/v1/causal_service_pb.js";
 import type {
   DiscoverResponse,
   GetDiscoveryScheduleResponse,
-  SetDiscoveryScheduleResponse,
   StartDiscoverResponse,
+  UpdateDiscoveryScheduleResponse,
 } from "../mneme/v1/discovery_pb.js";
 import type {
   AnalyzeExperimentResponse,
@@ -59,7 +59,7 @@ import { CausalService } from "../mneme/v1/causal_service_pb.js";
  */
 export interface CausalMethods {
   /**
-   * Adds an edge. The same edge again changes nothing.
+   * Creates an edge. The same edge again changes nothing.
    *
    * Scope: write. Repeatable: with `edge_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -68,7 +68,7 @@ export interface CausalMethods {
    * effect; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the effect would bring
    * about its own cause, directly or through others, which the message names.
    */
-  addEdge(request: AddEdgeRequestInit, options?: CallOptions): Promise<AddEdgeResponse>;
+  createEdge(request: CreateEdgeRequestInit, options?: CallOptions): Promise<CreateEdgeResponse>;
   /**
    * Returns one edge.
    *
@@ -86,7 +86,7 @@ export interface CausalMethods {
   listEdges(request?: ListEdgesRequestInit, options?: CallOptions): Promise<ListEdgesResponse>;
   /**
    * Changes the fields of an edge that the mask names. Cause and effect stay as
-   * they are: add another edge.
+   * they are: create another edge.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -101,13 +101,13 @@ export interface CausalMethods {
    */
   deleteEdge(request: DeleteEdgeRequestInit, options?: CallOptions): Promise<DeleteEdgeResponse>;
   /**
-   * Finds what follows from a cause, what an effect comes from, or how one leads
+   * Traces what follows from a cause, what an effect comes from, or how one leads
    * to the other: along chains of edges, with the effect multiplied through.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
-  queryEffects(request?: QueryEffectsRequestInit, options?: CallOptions): Promise<QueryEffectsResponse>;
+  traceEffects(request?: TraceEffectsRequestInit, options?: CallOptions): Promise<TraceEffectsResponse>;
   /**
    * Creates an experiment. The same one again changes nothing.
    *
@@ -215,16 +215,17 @@ export interface CausalMethods {
    */
   getDiscoverySchedule(request?: GetDiscoveryScheduleRequestInit, options?: CallOptions): Promise<GetDiscoveryScheduleResponse>;
   /**
-   * Has the server do what StartDiscover does once every night, or stops that.
-   * A changed schedule takes effect the next night. A night in which no episode
-   * has what `adjust_for` names ends in a failed operation, which says so.
+   * Updates the schedule by which the server does what StartDiscover does, once
+   * every night, or stops that. A changed schedule takes effect the next night. A
+   * night in which no episode has what `adjust_for` names ends in a failed
+   * operation, which says so.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
    * that says how an attempt went, the filter names a user, an agent or a session,
    * or the question is a dry run.
    */
-  setDiscoverySchedule(request?: SetDiscoveryScheduleRequestInit, options?: CallOptions): Promise<SetDiscoveryScheduleResponse>;
+  updateDiscoverySchedule(request?: UpdateDiscoveryScheduleRequestInit, options?: CallOptions): Promise<UpdateDiscoveryScheduleResponse>;
   /**
    * The items of all pages, one after the other.
    *
@@ -250,8 +251,8 @@ export interface CausalMethods {
 /** What CausalMethods are made of. */
 export const causalMethods: ServiceMethods<CausalMethods> = {
   calls: {
-    addEdge: {
-      method: CausalService.method.addEdge,
+    createEdge: {
+      method: CausalService.method.createEdge,
       repeatable: true,
       madeIds: [["edgeId"]],
     },
@@ -276,8 +277,8 @@ export const causalMethods: ServiceMethods<CausalMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    queryEffects: {
-      method: CausalService.method.queryEffects,
+    traceEffects: {
+      method: CausalService.method.traceEffects,
       repeatable: true,
       madeIds: [],
     },
@@ -336,8 +337,8 @@ export const causalMethods: ServiceMethods<CausalMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    setDiscoverySchedule: {
-      method: CausalService.method.setDiscoverySchedule,
+    updateDiscoverySchedule: {
+      method: CausalService.method.updateDiscoverySchedule,
       repeatable: true,
       madeIds: [],
     },

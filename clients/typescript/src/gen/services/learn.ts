@@ -4,23 +4,23 @@ import type { CallOptions } from "../../caller.js";
 import type { ServiceMethods } from "../../methods.js";
 import type { Stream } from "../../stream.js";
 import type {
+  CreateKnowledgeRequestInit,
   CreateLessonRequestInit,
+  CreateReflectionRequestInit,
   DeleteLessonRequestInit,
   ExportLessonsRequestInit,
   GetLessonRequestInit,
   ImportLessonsRequestInit,
   ListLessonsRequestInit,
   ListReflectionsRequestInit,
-  LogKnowledgeRequestInit,
-  QueryKnowledgeRequestInit,
+  SearchKnowledgeRequestInit,
   SearchLessonsRequestInit,
   SearchReflectionsRequestInit,
-  StoreReflectionRequestInit,
   SummarizeReflectionsRequestInit,
   UndeleteLessonRequestInit,
   UpdateLessonRequestInit,
 } from "../inits.js";
-import type { LogKnowledgeResponse, QueryKnowledgeResponse } from "../mneme/v1/knowledge_pb.js";
+import type { CreateKnowledgeResponse, SearchKnowledgeResponse } from "../mneme/v1/knowledge_pb.js";
 import type {
   CreateLessonResponse,
   DeleteLessonResponse,
@@ -34,10 +34,10 @@ import type {
   UpdateLessonResponse,
 } from "../mneme/v1/learn_service_pb.js";
 import type {
+  CreateReflectionResponse,
   ListReflectionsResponse,
   Reflection,
   SearchReflectionsResponse,
-  StoreReflectionResponse,
   SummarizeReflectionsResponse,
 } from "../mneme/v1/reflection_pb.js";
 import { LearnService } from "../mneme/v1/learn_service_pb.js";
@@ -139,8 +139,8 @@ export interface LearnMethods {
    */
   exportLessons(request?: ExportLessonsRequestInit, options?: CallOptions): Stream<ExportLessonsResponse>;
   /**
-   * Stores what an agent concluded from an attempt. It can be found by its
-   * meaning when the call returns.
+   * Creates a reflection: what an agent concluded from an attempt. It can be
+   * found by its meaning when the call returns.
    *
    * Scope: write. Repeatable: with `reflection_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by a reflection
@@ -148,7 +148,7 @@ export interface LearnMethods {
    * embedded right away and too many texts are already waiting (nothing is
    * stored).
    */
-  storeReflection(request: StoreReflectionRequestInit, options?: CallOptions): Promise<StoreReflectionResponse>;
+  createReflection(request: CreateReflectionRequestInit, options?: CallOptions): Promise<CreateReflectionResponse>;
   /**
    * Lists reflections, newest first, also as text for a prompt.
    *
@@ -173,7 +173,8 @@ export interface LearnMethods {
    */
   summarizeReflections(request?: SummarizeReflectionsRequestInit, options?: CallOptions): Promise<SummarizeReflectionsResponse>;
   /**
-   * Logs one line of experience. Repeating a line is reported as a duplicate.
+   * Creates an entry of the knowledge log: one line of experience. Repeating a
+   * line is reported as a duplicate.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the given id is taken by an
@@ -181,15 +182,15 @@ export interface LearnMethods {
    * be embedded right away and too many texts are already waiting (nothing is
    * logged).
    */
-  logKnowledge(request: LogKnowledgeRequestInit, options?: CallOptions): Promise<LogKnowledgeResponse>;
+  createKnowledge(request: CreateKnowledgeRequestInit, options?: CallOptions): Promise<CreateKnowledgeResponse>;
   /**
-   * Returns the experience that bears on a query, ranked by meaning, recency
+   * Searches the experience that bears on a query, ranked by meaning, recency
    * and success rate, as entries and as markdown within a token budget.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
-  queryKnowledge(request: QueryKnowledgeRequestInit, options?: CallOptions): Promise<QueryKnowledgeResponse>;
+  searchKnowledge(request: SearchKnowledgeRequestInit, options?: CallOptions): Promise<SearchKnowledgeResponse>;
   /**
    * The items of all pages, one after the other.
    *
@@ -262,8 +263,8 @@ export const learnMethods: ServiceMethods<LearnMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    storeReflection: {
-      method: LearnService.method.storeReflection,
+    createReflection: {
+      method: LearnService.method.createReflection,
       repeatable: true,
       madeIds: [["reflectionId"]],
     },
@@ -282,13 +283,13 @@ export const learnMethods: ServiceMethods<LearnMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    logKnowledge: {
-      method: LearnService.method.logKnowledge,
+    createKnowledge: {
+      method: LearnService.method.createKnowledge,
       repeatable: true,
       madeIds: [],
     },
-    queryKnowledge: {
-      method: LearnService.method.queryKnowledge,
+    searchKnowledge: {
+      method: LearnService.method.searchKnowledge,
       repeatable: true,
       madeIds: [],
     },

@@ -6,21 +6,21 @@ import type { Stream } from "../../stream.js";
 import type {
   ActRequestInit,
   DeleteLearningSessionRequestInit,
-  DescribeAlgorithmsRequestInit,
   DownloadModelRequestInit,
+  EndLearningSessionRequestInit,
   ExplainRequestInit,
   FeedbackRequestInit,
+  GetLearningMetricsRequestInit,
   GetLearningSessionRequestInit,
-  GetMetricsRequestInit,
   ImportExperienceRequestInit,
-  LearningServiceEndSessionRequestInit,
-  LearningServiceStartSessionRequestInit,
+  ListAlgorithmsRequestInit,
   ListLearningSessionsRequestInit,
   ListTrajectoriesRequestInit,
   PredictRequestInit,
   RecordExperienceRequestInit,
   RecordTrajectoriesRequestInit,
   ShapeRewardRequestInit,
+  StartLearningSessionRequestInit,
   TrainRequestInit,
   TransferRequestInit,
 } from "../inits.js";
@@ -29,20 +29,20 @@ import type { LearningSession, Trajectory } from "../mneme/v1/learning_pb.js";
 import type {
   ActResponse,
   DeleteLearningSessionResponse,
-  DescribeAlgorithmsResponse,
   DownloadModelResponse,
+  EndLearningSessionResponse,
   ExplainResponse,
   FeedbackResponse,
+  GetLearningMetricsResponse,
   GetLearningSessionResponse,
-  GetMetricsResponse,
-  LearningServiceEndSessionResponse,
-  LearningServiceStartSessionResponse,
+  ListAlgorithmsResponse,
   ListLearningSessionsResponse,
   ListTrajectoriesResponse,
   PredictResponse,
   RecordExperienceResponse,
   RecordTrajectoriesResponse,
   ShapeRewardResponse,
+  StartLearningSessionResponse,
   TrainResponse,
   TransferResponse,
 } from "../mneme/v1/learning_service_pb.js";
@@ -61,13 +61,13 @@ import { LearningService } from "../mneme/v1/learning_service_pb.js";
  */
 export interface LearningMethods {
   /**
-   * Describes the algorithms: what they are for, on which spaces they work, and
+   * Lists the algorithms: what they are for, on which spaces they work, and
    * which keys a session's config may have.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
-  describeAlgorithms(request?: DescribeAlgorithmsRequestInit, options?: CallOptions): Promise<DescribeAlgorithmsResponse>;
+  listAlgorithms(request?: ListAlgorithmsRequestInit, options?: CallOptions): Promise<ListAlgorithmsResponse>;
   /**
    * Starts a session, or resumes one: with the same definition, it goes on with
    * what it has learned, even if it was ended.
@@ -84,7 +84,7 @@ export interface LearningMethods {
    * another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
    * already has as many active sessions as it may have.
    */
-  startLearningSession(request: LearningServiceStartSessionRequestInit, options?: CallOptions): Promise<LearningServiceStartSessionResponse>;
+  startLearningSession(request: StartLearningSessionRequestInit, options?: CallOptions): Promise<StartLearningSessionResponse>;
   /**
    * Returns one session.
    *
@@ -285,7 +285,7 @@ export interface LearningMethods {
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
    */
-  getMetrics(request: GetMetricsRequestInit, options?: CallOptions): Promise<GetMetricsResponse>;
+  getLearningMetrics(request: GetLearningMetricsRequestInit, options?: CallOptions): Promise<GetLearningMetricsResponse>;
   /**
    * Explains what the session chooses in a state: how much each part of the
    * state speaks for the action, what would have to differ for another one to
@@ -334,8 +334,8 @@ export interface LearningMethods {
   transfer(request: TransferRequestInit, options?: CallOptions): Promise<TransferResponse>;
   /**
    * Ends a session: what it has learned is saved, and exported as an archive that
-   * NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-   * changes nothing.
+   * NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+   * again changes nothing.
    *
    * Scope: learn. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -346,7 +346,7 @@ export interface LearningMethods {
    * disk is full; DATA_LOSS when what the session has learned is damaged in
    * storage.
    */
-  endLearningSession(request: LearningServiceEndSessionRequestInit, options?: CallOptions): Promise<LearningServiceEndSessionResponse>;
+  endLearningSession(request: EndLearningSessionRequestInit, options?: CallOptions): Promise<EndLearningSessionResponse>;
   /**
    * Sends the model that a session exported when it ended, whichever server
    * ended it: first a description, then its bytes, in order. Together they are
@@ -389,13 +389,13 @@ export interface LearningMethods {
 /** What LearningMethods are made of. */
 export const learningMethods: ServiceMethods<LearningMethods> = {
   calls: {
-    describeAlgorithms: {
-      method: LearningService.method.describeAlgorithms,
+    listAlgorithms: {
+      method: LearningService.method.listAlgorithms,
       repeatable: true,
       madeIds: [],
     },
     startLearningSession: {
-      method: LearningService.method.startSession,
+      method: LearningService.method.startLearningSession,
       repeatable: true,
       madeIds: [["sessionId"]],
     },
@@ -454,8 +454,8 @@ export const learningMethods: ServiceMethods<LearningMethods> = {
       repeatable: false,
       madeIds: [],
     },
-    getMetrics: {
-      method: LearningService.method.getMetrics,
+    getLearningMetrics: {
+      method: LearningService.method.getLearningMetrics,
       repeatable: true,
       madeIds: [],
     },
@@ -475,7 +475,7 @@ export const learningMethods: ServiceMethods<LearningMethods> = {
       madeIds: [],
     },
     endLearningSession: {
-      method: LearningService.method.endSession,
+      method: LearningService.method.endLearningSession,
       repeatable: true,
       madeIds: [],
     },

@@ -5,46 +5,46 @@ import type { ServiceMethods } from "../../methods.js";
 import type { Stream } from "../../stream.js";
 import type {
   ClearCacheRequestInit,
+  CreateMemoryRequestInit,
+  CreatePatternRequestInit,
   DeleteMemoriesRequestInit,
   DeletePatternRequestInit,
   GetMemoryRequestInit,
+  GetMemoryStatsRequestInit,
   GetPatternRequestInit,
-  GetPatternStatsRequestInit,
-  InitMemoryRequestInit,
-  InsertMemoryRequestInit,
   ListMemoriesRequestInit,
+  ListPatternStatsRequestInit,
   ListPatternsRequestInit,
-  MemoryServiceGetStatsRequestInit,
+  MatchPatternRequestInit,
   NewMemoryInit,
-  ReportPatternMatchesRequestInit,
+  OpenMemoryRequestInit,
+  RecordPatternMatchesRequestInit,
   SearchMemoriesRequestInit,
-  SearchPatternRequestInit,
-  StorePatternRequestInit,
   UpdateMemoryRequestInit,
 } from "../inits.js";
 import type {
+  CreateMemoriesResponse,
+  CreateMemoryResponse,
   DeleteMemoriesResponse,
   GetMemoryResponse,
-  InitMemoryResponse,
-  InsertMemoriesResponse,
-  InsertMemoryResponse,
+  GetMemoryStatsResponse,
   ListMemoriesResponse,
+  MatchPatternResponse,
   Memory,
-  MemoryServiceGetStatsResponse,
+  OpenMemoryResponse,
   SearchMemoriesResponse,
-  SearchPatternResponse,
   UpdateMemoryResponse,
 } from "../mneme/v1/memory_service_pb.js";
 import type { ClearCacheResponse } from "../mneme/v1/memory_stats_pb.js";
 import type {
+  CreatePatternResponse,
   DeletePatternResponse,
   GetPatternResponse,
-  GetPatternStatsResponse,
+  ListPatternStatsResponse,
   ListPatternsResponse,
   Pattern,
   PatternStats,
-  ReportPatternMatchesResponse,
-  StorePatternResponse,
+  RecordPatternMatchesResponse,
 } from "../mneme/v1/pattern_pb.js";
 import { MemoryService } from "../mneme/v1/memory_service_pb.js";
 
@@ -60,7 +60,7 @@ import { MemoryService } from "../mneme/v1/memory_service_pb.js";
  */
 export interface MemoryMethods {
   /**
-   * Stores a memory. It can be found by its meaning when the call returns,
+   * Creates a memory. It can be found by its meaning when the call returns,
    * unless the embedding backend is too slow (see `wait_indexed`).
    *
    * A text that is stored already, for the same user, agent and project, is not
@@ -84,9 +84,9 @@ export interface MemoryMethods {
    * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
    * and the memory was stored, but not embedded in time.
    */
-  insertMemory(request: InsertMemoryRequestInit, options?: CallOptions): Promise<InsertMemoryResponse>;
+  createMemory(request: CreateMemoryRequestInit, options?: CallOptions): Promise<CreateMemoryResponse>;
   /**
-   * Stores a memory. It can be found by its meaning when the call returns,
+   * Creates a memory. It can be found by its meaning when the call returns,
    * unless the embedding backend is too slow (see `wait_indexed`).
    *
    * A text that is stored already, for the same user, agent and project, is not
@@ -110,10 +110,10 @@ export interface MemoryMethods {
    * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
    * and the memory was stored, but not embedded in time.
    */
-  remember(request: InsertMemoryRequestInit, options?: CallOptions): Promise<InsertMemoryResponse>;
+  remember(request: CreateMemoryRequestInit, options?: CallOptions): Promise<CreateMemoryResponse>;
   /**
-   * Stores a stream of memories in batches and acknowledges each batch once it
-   * is durable, with counts and times so far. What InsertMemory says about one
+   * Creates a stream of memories in batches and acknowledges each batch once it
+   * is durable, with counts and times so far. What CreateMemory says about one
    * memory holds for each, except that no similar ones are looked for.
    *
    * A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -143,7 +143,7 @@ export interface MemoryMethods {
    * stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
    * on the server or for the tenant, or nothing was sent for too long.
    */
-  insertMemories(items: Items<NewMemoryInit>, options?: CallOptions): Stream<InsertMemoriesResponse>;
+  createMemories(items: Items<NewMemoryInit>, options?: CallOptions): Stream<CreateMemoriesResponse>;
   /**
    * Returns a memory.
    *
@@ -153,11 +153,11 @@ export interface MemoryMethods {
   getMemory(request: GetMemoryRequestInit, options?: CallOptions): Promise<GetMemoryResponse>;
   /**
    * Changes fields of a memory. What the mask does not name is kept. A changed
-   * text is embedded again. To keep what was true before, insert another memory
+   * text is embedded again. To keep what was true before, create another memory
    * with `supersedes` instead.
    *
    * A change of the text, user, agent or project is made even if another memory
-   * that holds says the same afterwards, as InsertMemory understands it; the
+   * that holds says the same afterwards, as CreateMemory understands it; the
    * answer then names that memory. REST answers with the memory alone and cannot
    * tell it.
    *
@@ -210,7 +210,7 @@ export interface MemoryMethods {
    */
   deleteMemories(request?: DeleteMemoriesRequestInit, options?: CallOptions): Promise<DeleteMemoriesResponse>;
   /**
-   * Stores a pattern: something to look for in memories, under a name. The same
+   * Creates a pattern: something to look for in memories, under a name. The same
    * pattern again changes nothing; to change one, delete it first.
    *
    * Scope: write. Repeatable: yes.
@@ -219,7 +219,7 @@ export interface MemoryMethods {
    * taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
    * already has 1,000 patterns.
    */
-  storePattern(request: StorePatternRequestInit, options?: CallOptions): Promise<StorePatternResponse>;
+  createPattern(request: CreatePatternRequestInit, options?: CallOptions): Promise<CreatePatternResponse>;
   /**
    * Returns a pattern.
    *
@@ -244,7 +244,7 @@ export interface MemoryMethods {
    */
   deletePattern(request: DeletePatternRequestInit, options?: CallOptions): Promise<DeletePatternResponse>;
   /**
-   * Searches memories with a stored pattern, and says where they match. All
+   * Matches memories with a stored pattern, and says where they match. All
    * memories that pass the filter are looked at: for a regular expression or a
    * structure, that takes time in proportion to their number.
    *
@@ -254,29 +254,29 @@ export interface MemoryMethods {
    * not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
    * were made with another model.
    */
-  searchPattern(request: SearchPatternRequestInit, options?: CallOptions): Promise<SearchPatternResponse>;
+  matchPattern(request: MatchPatternRequestInit, options?: CallOptions): Promise<MatchPatternResponse>;
   /**
-   * Reports whether matches were right: a pattern's success rate is computed
+   * Records whether matches were right: a pattern's success rate is computed
    * from that.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
    * does not exist (nothing is noted).
    */
-  reportPatternMatches(request: ReportPatternMatchesRequestInit, options?: CallOptions): Promise<ReportPatternMatchesResponse>;
+  recordPatternMatches(request: RecordPatternMatchesRequestInit, options?: CallOptions): Promise<RecordPatternMatchesResponse>;
   /**
-   * Returns how patterns were used, and what was reported about their matches.
+   * Lists how patterns were used, and what was reported about their matches.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
    * token is damaged or was made for other filters; NOT_FOUND when there is no
    * such pattern.
    */
-  getPatternStats(request?: GetPatternStatsRequestInit, options?: CallOptions): Promise<GetPatternStatsResponse>;
+  listPatternStats(request?: ListPatternStatsRequestInit, options?: CallOptions): Promise<ListPatternStatsResponse>;
   /**
-   * Makes a tenant's memory ready, as any first call does, too, and returns
-   * what it holds. The model is the server's; a request that asks for another
-   * is refused.
+   * Opens a tenant's memory: makes it ready, as any first call does, too, and
+   * returns what it holds. The model is the server's; a request that asks for
+   * another is refused.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -284,7 +284,7 @@ export interface MemoryMethods {
    * the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
    * server uses another model, or another dimension.
    */
-  initMemory(request?: InitMemoryRequestInit, options?: CallOptions): Promise<InitMemoryResponse>;
+  openMemory(request?: OpenMemoryRequestInit, options?: CallOptions): Promise<OpenMemoryResponse>;
   /**
    * Returns what the caller's tenant holds, how much room that takes, and how
    * searches went.
@@ -292,7 +292,7 @@ export interface MemoryMethods {
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
-  getMemoryStats(request?: MemoryServiceGetStatsRequestInit, options?: CallOptions): Promise<MemoryServiceGetStatsResponse>;
+  getMemoryStats(request?: GetMemoryStatsRequestInit, options?: CallOptions): Promise<GetMemoryStatsResponse>;
   /**
    * Drops what is kept for the caller's tenant only to make it faster: nothing
    * that is stored is lost. With `vacuum`, its database gives back the space
@@ -326,31 +326,31 @@ export interface MemoryMethods {
   /**
    * The items of all pages, one after the other.
    *
-   * Returns how patterns were used, and what was reported about their matches.
+   * Lists how patterns were used, and what was reported about their matches.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
    * token is damaged or was made for other filters; NOT_FOUND when there is no
    * such pattern.
    */
-  iterGetPatternStats(request?: GetPatternStatsRequestInit, options?: CallOptions): AsyncGenerator<PatternStats>;
+  iterPatternStats(request?: ListPatternStatsRequestInit, options?: CallOptions): AsyncGenerator<PatternStats>;
 }
 
 /** What MemoryMethods are made of. */
 export const memoryMethods: ServiceMethods<MemoryMethods> = {
   calls: {
-    insertMemory: {
-      method: MemoryService.method.insertMemory,
+    createMemory: {
+      method: MemoryService.method.createMemory,
       repeatable: true,
       madeIds: [["memoryId"]],
     },
     remember: {
-      method: MemoryService.method.insertMemory,
+      method: MemoryService.method.createMemory,
       repeatable: true,
       madeIds: [["memoryId"]],
     },
-    insertMemories: {
-      method: MemoryService.method.insertMemories,
+    createMemories: {
+      method: MemoryService.method.createMemories,
       repeatable: true,
       item: "memory",
       madeIds: [["memory", "id"]],
@@ -381,8 +381,8 @@ export const memoryMethods: ServiceMethods<MemoryMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    storePattern: {
-      method: MemoryService.method.storePattern,
+    createPattern: {
+      method: MemoryService.method.createPattern,
       repeatable: true,
       madeIds: [],
     },
@@ -401,28 +401,28 @@ export const memoryMethods: ServiceMethods<MemoryMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    searchPattern: {
-      method: MemoryService.method.searchPattern,
+    matchPattern: {
+      method: MemoryService.method.matchPattern,
       repeatable: true,
       madeIds: [],
     },
-    reportPatternMatches: {
-      method: MemoryService.method.reportPatternMatches,
+    recordPatternMatches: {
+      method: MemoryService.method.recordPatternMatches,
       repeatable: true,
       madeIds: [],
     },
-    getPatternStats: {
-      method: MemoryService.method.getPatternStats,
+    listPatternStats: {
+      method: MemoryService.method.listPatternStats,
       repeatable: true,
       madeIds: [],
     },
-    initMemory: {
-      method: MemoryService.method.initMemory,
+    openMemory: {
+      method: MemoryService.method.openMemory,
       repeatable: false,
       madeIds: [],
     },
     getMemoryStats: {
-      method: MemoryService.method.getStats,
+      method: MemoryService.method.getMemoryStats,
       repeatable: true,
       madeIds: [],
     },
@@ -435,6 +435,6 @@ export const memoryMethods: ServiceMethods<MemoryMethods> = {
   walks: {
     iterMemories: { call: "listMemories", items: "memories" },
     iterPatterns: { call: "listPatterns", items: "patterns" },
-    iterGetPatternStats: { call: "getPatternStats", items: "stats" },
+    iterPatternStats: { call: "listPatternStats", items: "stats" },
   },
 };

@@ -6,14 +6,14 @@ import type {
   GetCheckpointRequestInit,
   GetConsistencyProofRequestInit,
   GetInclusionProofRequestInit,
-  GetLogKeysRequestInit,
+  ListLogKeysRequestInit,
   RotateLogKeyRequestInit,
 } from "../inits.js";
 import type {
   GetCheckpointResponse,
   GetConsistencyProofResponse,
   GetInclusionProofResponse,
-  GetLogKeysResponse,
+  ListLogKeysResponse,
   RotateLogKeyResponse,
 } from "../mneme/v1/proof_service_pb.js";
 import { ProofService } from "../mneme/v1/proof_service_pb.js";
@@ -56,13 +56,13 @@ export interface ProofMethods {
    */
   getInclusionProof(request?: GetInclusionProofRequestInit, options?: CallOptions): Promise<GetInclusionProofResponse>;
   /**
-   * Returns the keys that sign the tenant's heads and certificates, the first
+   * Lists the keys that sign the tenant's heads and certificates, the first
    * one first. Retired keys stay listed, since what they signed stays true.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
-  getLogKeys(request?: GetLogKeysRequestInit, options?: CallOptions): Promise<GetLogKeysResponse>;
+  listLogKeys(request?: ListLogKeysRequestInit, options?: CallOptions): Promise<ListLogKeysResponse>;
   /**
    * Makes a new key for a tenant. The old one signs it and is destroyed; its
    * public half stays.
@@ -93,8 +93,8 @@ export const proofMethods: ServiceMethods<ProofMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    getLogKeys: {
-      method: ProofService.method.getLogKeys,
+    listLogKeys: {
+      method: ProofService.method.listLogKeys,
       repeatable: true,
       madeIds: [],
     },

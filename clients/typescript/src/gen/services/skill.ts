@@ -5,6 +5,7 @@ import type { ServiceMethods } from "../../methods.js";
 import type { Stream } from "../../stream.js";
 import type {
   ConsolidateSkillsRequestInit,
+  CreateEpisodeRequestInit,
   CreateSkillRequestInit,
   DeleteEpisodeRequestInit,
   DeleteSkillRequestInit,
@@ -16,19 +17,18 @@ import type {
   ListEpisodesRequestInit,
   ListSkillsRequestInit,
   RecordSkillUseRequestInit,
-  RetrieveEpisodesRequestInit,
+  SearchEpisodesRequestInit,
   SearchSkillsRequestInit,
-  StoreEpisodeRequestInit,
   UnlinkSkillsRequestInit,
   UpdateSkillRequestInit,
 } from "../inits.js";
 import type {
+  CreateEpisodeResponse,
   DeleteEpisodeResponse,
   Episode,
   GetEpisodeResponse,
   ListEpisodesResponse,
-  RetrieveEpisodesResponse,
-  StoreEpisodeResponse,
+  SearchEpisodesResponse,
 } from "../mneme/v1/episode_pb.js";
 import type {
   ConsolidateSkillsResponse,
@@ -59,8 +59,8 @@ import { SkillService } from "../mneme/v1/skill_service_pb.js";
  */
 export interface SkillMethods {
   /**
-   * Stores an attempt at a task, with what came of it. From a session id alone
-   * it takes the rest from what was recorded.
+   * Creates an episode: an attempt at a task, with what came of it. From a
+   * session id alone it takes the rest from what was recorded.
    *
    * Scope: write. Repeatable: with `episode_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when the
@@ -69,7 +69,7 @@ export interface SkillMethods {
    * RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away and too
    * many texts are already waiting (nothing is stored).
    */
-  storeEpisode(request?: StoreEpisodeRequestInit, options?: CallOptions): Promise<StoreEpisodeResponse>;
+  createEpisode(request?: CreateEpisodeRequestInit, options?: CallOptions): Promise<CreateEpisodeResponse>;
   /**
    * Returns one episode.
    *
@@ -86,13 +86,13 @@ export interface SkillMethods {
    */
   listEpisodes(request?: ListEpisodesRequestInit, options?: CallOptions): Promise<ListEpisodesResponse>;
   /**
-   * Finds past attempts at similar tasks, by meaning and words, with a summary
+   * Searches past attempts at similar tasks, by meaning and words, with a summary
    * of their critiques.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    */
-  retrieveEpisodes(request: RetrieveEpisodesRequestInit, options?: CallOptions): Promise<RetrieveEpisodesResponse>;
+  searchEpisodes(request: SearchEpisodesRequestInit, options?: CallOptions): Promise<SearchEpisodesResponse>;
   /**
    * Deletes an episode. Deleting it again is NOT_FOUND.
    *
@@ -234,8 +234,8 @@ export interface SkillMethods {
 /** What SkillMethods are made of. */
 export const skillMethods: ServiceMethods<SkillMethods> = {
   calls: {
-    storeEpisode: {
-      method: SkillService.method.storeEpisode,
+    createEpisode: {
+      method: SkillService.method.createEpisode,
       repeatable: true,
       madeIds: [["episodeId"]],
     },
@@ -249,8 +249,8 @@ export const skillMethods: ServiceMethods<SkillMethods> = {
       repeatable: true,
       madeIds: [],
     },
-    retrieveEpisodes: {
-      method: SkillService.method.retrieveEpisodes,
+    searchEpisodes: {
+      method: SkillService.method.searchEpisodes,
       repeatable: true,
       madeIds: [],
     },

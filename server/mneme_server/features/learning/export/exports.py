@@ -191,7 +191,7 @@ def _found(unit: CorpusUnit, session_id: str) -> tuple[LearningSession, Export]:
     if export is None:
         raise NotFound(
             f"the learning session {session_id!r} has exported no model, or what it had learned was"
-            " forgotten; EndSession exports it, also of a session that has ended",
+            " forgotten; EndLearningSession exports it, also of a session that has ended",
             field="session_id",
         )
     return session, export

@@ -20,7 +20,7 @@ from mneme_server.features.learning.sessions.sessions import NewLearningSession
 from mneme_server.features.learning.spaces import Box, OpenLabels, OpenObject
 
 
-def new_session(request: service_pb.LearningServiceStartSessionRequest) -> NewLearningSession:
+def new_session(request: service_pb.StartLearningSessionRequest) -> NewLearningSession:
     """Return the session that a request starts."""
     return NewLearningSession(
         id=request.session_id,

@@ -38,23 +38,21 @@ class SessionCalls:
         self._end = end
         self._download = download
 
-    def DescribeAlgorithms(
-        self, request: pb.DescribeAlgorithmsRequest, _call: Call
-    ) -> pb.DescribeAlgorithmsResponse:
+    def ListAlgorithms(
+        self, request: pb.ListAlgorithmsRequest, _call: Call
+    ) -> pb.ListAlgorithmsResponse:
         """Describe the algorithms."""
         found = self._algorithms(request.algorithm)
-        return pb.DescribeAlgorithmsResponse(
+        return pb.ListAlgorithmsResponse(
             algorithms=[convert.description(algorithm) for algorithm in found]
         )
 
-    def StartSession(
-        self, request: pb.LearningServiceStartSessionRequest, call: Call
-    ) -> pb.LearningServiceStartSessionResponse:
+    def StartLearningSession(
+        self, request: pb.StartLearningSessionRequest, call: Call
+    ) -> pb.StartLearningSessionResponse:
         """Start or resume a session."""
         session, resumed = self._start.start(call.tenant, convert.new_session(request))
-        return pb.LearningServiceStartSessionResponse(
-            session=convert.session(session), resumed=resumed
-        )
+        return pb.StartLearningSessionResponse(session=convert.session(session), resumed=resumed)
 
     def GetLearningSession(
         self, request: pb.GetLearningSessionRequest, call: Call
@@ -88,9 +86,9 @@ class SessionCalls:
         self._sessions.delete(call.tenant, request.session_id)
         return pb.DeleteLearningSessionResponse()
 
-    def EndSession(
-        self, request: pb.LearningServiceEndSessionRequest, call: Call
-    ) -> pb.LearningServiceEndSessionResponse:
+    def EndLearningSession(
+        self, request: pb.EndLearningSessionRequest, call: Call
+    ) -> pb.EndLearningSessionResponse:
         """End a session."""
         ended = self._end.end(
             call.tenant,
@@ -101,7 +99,7 @@ class SessionCalls:
         )
         session = ended.session
         lasted = (session.ended_us or session.updated_us) - session.created_us
-        return pb.LearningServiceEndSessionResponse(
+        return pb.EndLearningSessionResponse(
             session=convert.session(session),
             metrics=convert.metrics(ended.metrics),
             model_path=ended.path,

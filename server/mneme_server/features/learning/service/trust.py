@@ -26,7 +26,9 @@ class TrustCalls:
         self._evaluate = evaluate
         self._explain = explain
 
-    def GetMetrics(self, request: pb.GetMetricsRequest, call: Call) -> pb.GetMetricsResponse:
+    def GetLearningMetrics(
+        self, request: pb.GetLearningMetricsRequest, call: Call
+    ) -> pb.GetLearningMetricsResponse:
         """Tell how a session does."""
         found = self._measure.measure(
             call.tenant, request.session_id, request.window_size, request.history_size
@@ -34,7 +36,7 @@ class TrustCalls:
         judged = (
             self._evaluate.evaluate(call.tenant, request.session_id) if request.evaluate else None
         )
-        return pb.GetMetricsResponse(
+        return pb.GetLearningMetricsResponse(
             metrics=convert.metrics(found),
             evaluation=None
             if judged is None

@@ -28,7 +28,7 @@ _MS = 1_000
 _KINDS = ("regex", "semantic", "structural")
 
 
-def new_pattern(request: pb.StorePatternRequest) -> Pattern:
+def new_pattern(request: pb.CreatePatternRequest) -> Pattern:
     """Return the pattern that a request stores.
 
     Raises:
@@ -45,7 +45,7 @@ def new_pattern(request: pb.StorePatternRequest) -> Pattern:
     return Pattern("", request.name, _definition(request, given[0], schema), request.description)
 
 
-def _definition(request: pb.StorePatternRequest, kind: str, schema: JsonObject) -> Definition:
+def _definition(request: pb.CreatePatternRequest, kind: str, schema: JsonObject) -> Definition:
     if kind == "regex":
         if not request.regex.expression:
             raise _missing("regex.expression")
@@ -107,9 +107,9 @@ def stats(found: PatternStats) -> pb.PatternStats:
     )
 
 
-def search_response(found: PatternMatches) -> memory_pb.SearchPatternResponse:
+def search_response(found: PatternMatches) -> memory_pb.MatchPatternResponse:
     """Return the message of what a search found."""
-    return memory_pb.SearchPatternResponse(
+    return memory_pb.MatchPatternResponse(
         results=fitting(map(_matched, found.results)),
         total_matches=found.total,
         matches_capped=found.capped,

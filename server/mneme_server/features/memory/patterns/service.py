@@ -20,10 +20,12 @@ class PatternCalls:
     def __init__(self, patterns: Patterns) -> None:
         self._patterns = patterns
 
-    def StorePattern(self, request: pb.StorePatternRequest, call: Call) -> pb.StorePatternResponse:
+    def CreatePattern(
+        self, request: pb.CreatePatternRequest, call: Call
+    ) -> pb.CreatePatternResponse:
         """Store a pattern."""
         stored = self._patterns.store(call.tenant, convert.new_pattern(request))
-        return pb.StorePatternResponse(pattern=convert.pattern(stored))
+        return pb.CreatePatternResponse(pattern=convert.pattern(stored))
 
     def GetPattern(self, request: pb.GetPatternRequest, call: Call) -> pb.GetPatternResponse:
         """Return a pattern."""
@@ -49,9 +51,9 @@ class PatternCalls:
         gone = self._patterns.delete(call.tenant, request.name)
         return pb.DeletePatternResponse(pattern=convert.pattern(gone))
 
-    def SearchPattern(
-        self, request: memory_pb.SearchPatternRequest, call: Call
-    ) -> memory_pb.SearchPatternResponse:
+    def MatchPattern(
+        self, request: memory_pb.MatchPatternRequest, call: Call
+    ) -> memory_pb.MatchPatternResponse:
         """Search memories with a pattern."""
         found = self._patterns.search(
             call.tenant,
@@ -63,26 +65,26 @@ class PatternCalls:
         )
         return convert.search_response(found)
 
-    def ReportPatternMatches(
-        self, request: pb.ReportPatternMatchesRequest, call: Call
-    ) -> pb.ReportPatternMatchesResponse:
+    def RecordPatternMatches(
+        self, request: pb.RecordPatternMatchesRequest, call: Call
+    ) -> pb.RecordPatternMatchesResponse:
         """Note whether matches were right."""
         verdicts = {one.memory_id: one.right for one in request.verdicts}
         if len(verdicts) < len(request.verdicts):
             raise InvalidArgument("verdicts speak of one memory twice", field="verdicts")
         with fields(memory_id="verdicts[{item}].memory_id"):
             found = self._patterns.report(call.tenant, request.name, verdicts)
-        return pb.ReportPatternMatchesResponse(stats=convert.stats(found))
+        return pb.RecordPatternMatchesResponse(stats=convert.stats(found))
 
-    def GetPatternStats(
-        self, request: pb.GetPatternStatsRequest, call: Call
-    ) -> pb.GetPatternStatsResponse:
+    def ListPatternStats(
+        self, request: pb.ListPatternStatsRequest, call: Call
+    ) -> pb.ListPatternStatsResponse:
         """Return statistics of patterns."""
         pages = Pages(request)
         after = pages.after(str)
         if request.name:
             one = self._patterns.get(call.tenant, request.name)
-            return pb.GetPatternStatsResponse(stats=[convert.stats(one)])
+            return pb.ListPatternStatsResponse(stats=[convert.stats(one)])
         found, _ = self._patterns.page(call.tenant, after[0] if after else "", pages.size + 1)
         page, token = pages.fit(found, convert.stats, lambda last: (last.pattern.name,))
-        return pb.GetPatternStatsResponse(stats=page, next_page_token=token)
+        return pb.ListPatternStatsResponse(stats=page, next_page_token=token)

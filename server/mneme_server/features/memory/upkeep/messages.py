@@ -64,9 +64,9 @@ def index(given: Index, disk_bytes: int) -> memory_pb.IndexStats:
 
 def stats(
     report: MemoryReport, took_s: float, *, quality: bool
-) -> memory_pb.MemoryServiceGetStatsResponse:
+) -> memory_pb.GetMemoryStatsResponse:
     """Return the message of statistics."""
-    return memory_pb.MemoryServiceGetStatsResponse(
+    return memory_pb.GetMemoryStatsResponse(
         database=database(report.database),
         counts=counts(report),
         embeddings=embeddings(report.embeddings),

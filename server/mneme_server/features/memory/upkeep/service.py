@@ -36,7 +36,7 @@ class UpkeepCalls:
         self._clear = clear
         self._services = services
 
-    def InitMemory(self, request: pb.InitMemoryRequest, call: Call) -> memory_pb.InitMemoryResponse:
+    def OpenMemory(self, request: pb.OpenMemoryRequest, call: Call) -> memory_pb.OpenMemoryResponse:
         """Make the memory ready, or empty."""
         began = time.perf_counter()
         if request.reset and KeyScope.ADMIN not in call.caller.scopes:
@@ -52,7 +52,7 @@ class UpkeepCalls:
             reset=request.reset,
             confirmed=request.confirm_tenant_id,
         )
-        return memory_pb.InitMemoryResponse(
+        return memory_pb.OpenMemoryResponse(
             database=convert.database(report.database),
             counts=convert.counts(report),
             embeddings=convert.embeddings(report.embeddings),
@@ -62,9 +62,9 @@ class UpkeepCalls:
             took_ms=(time.perf_counter() - began) * _MS,
         )
 
-    def GetStats(
-        self, request: pb.MemoryServiceGetStatsRequest, call: Call
-    ) -> memory_pb.MemoryServiceGetStatsResponse:
+    def GetMemoryStats(
+        self, request: pb.GetMemoryStatsRequest, call: Call
+    ) -> memory_pb.GetMemoryStatsResponse:
         """Say what there is."""
         began = time.perf_counter()
         report = self._report.report(

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/causal.proto.
  */
 export const file_mneme_v1_causal: GenFile = /*@__PURE__*/
-  fileDesc("ChVtbmVtZS92MS9jYXVzYWwucHJvdG8SCG1uZW1lLnYxIuIDCgpDYXVzYWxFZGdlEgwKAmlkGAEgASgJQgASDwoFY2F1c2UYAiABKAlCABIQCgZlZmZlY3QYAyABKAlCABIQCgZ1cGxpZnQYBCABKAFCABIUCgpjb25maWRlbmNlGAUgASgBQgASFQoLc2FtcGxlX3NpemUYBiABKANCABIWCgxldmlkZW5jZV9pZHMYByADKAlCABIYCg5leHBlcmltZW50X2lkcxgIIAMoCUIAEh8KEGNvbmZvdW5kZXJfc2NvcmUYCSABKAFCAEgAiAEBEhMKCW1lY2hhbmlzbRgKIAEoCUIAEisKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiQKBm9yaWdpbhgMIAEoDjIULm1uZW1lLnYxLkVkZ2VPcmlnaW4SEAoDbG93GA0gASgBSAGIAQESEQoEaGlnaBgOIAEoAUgCiAEBEi4KCmNyZWF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV9jb25mb3VuZGVyX3Njb3JlQgYKBF9sb3dCBwoFX2hpZ2giwwIKDkFkZEVkZ2VSZXF1ZXN0Eg8KBWNhdXNlGAEgASgJQgASEAoGZWZmZWN0GAIgASgJQgASEAoGdXBsaWZ0GAMgASgBQgASGQoKY29uZmlkZW5jZRgEIAEoAUIASACIAQESFQoLc2FtcGxlX3NpemUYBSABKANCABIWCgxldmlkZW5jZV9pZHMYBiADKAlCABIYCg5leHBlcmltZW50X2lkcxgHIAMoCUIAEh8KEGNvbmZvdW5kZXJfc2NvcmUYCCABKAFCAEgBiAEBEhMKCW1lY2hhbmlzbRgJIAEoCUIAEisKCG1ldGFkYXRhGAogASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEhEKB2VkZ2VfaWQYCyABKAlCAEINCgtfY29uZmlkZW5jZUITChFfY29uZm91bmRlcl9zY29yZSI1Cg9BZGRFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UiIwoOR2V0RWRnZVJlcXVlc3QSEQoHZWRnZV9pZBgBIAEoCUIAIjUKD0dldEVkZ2VSZXNwb25zZRIiCgRlZGdlGAEgASgLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSJxCgpFZGdlRmlsdGVyEg8KBWNhdXNlGAEgASgJQgASEAoGZWZmZWN0GAIgASgJQgASJgoGb3JpZ2luGAMgASgOMhQubW5lbWUudjEuRWRnZU9yaWdpbkIAEhgKDm1pbl9jb25maWRlbmNlGAQgASgBQgAiYwoQTGlzdEVkZ2VzUmVxdWVzdBIkCgZmaWx0ZXIYASABKAsyFC5tbmVtZS52MS5FZGdlRmlsdGVyEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJlChFMaXN0RWRnZXNSZXNwb25zZRIjCgVlZGdlcxgBIAMoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiJgoRRGVsZXRlRWRnZVJlcXVlc3QSEQoHZWRnZV9pZBgBIAEoCUIAIjgKEkRlbGV0ZUVkZ2VSZXNwb25zZRIiCgRlZGdlGAEgASgLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSKnAQoTUXVlcnlFZmZlY3RzUmVxdWVzdBIPCgVjYXVzZRgBIAEoCUIAEhAKBmVmZmVjdBgCIAEoCUIAEh0KDm1pbl9jb25maWRlbmNlGAMgASgBQgBIAIgBARIUCgptaW5fdXBsaWZ0GAQgASgBQgASDwoFbGltaXQYBSABKAVCABIUCgptYXhfbGVuZ3RoGAYgASgFQgBCEQoPX21pbl9jb25maWRlbmNlInQKC0NhdXNhbENoYWluEg0KBWNhdXNlGAEgASgJEg4KBmVmZmVjdBgCIAEoCRIOCgZ1cGxpZnQYAyABKAESEgoKY29uZmlkZW5jZRgEIAEoARIiCgRwYXRoGAUgAygLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSJ6ChRRdWVyeUVmZmVjdHNSZXNwb25zZRIlCgZjaGFpbnMYASADKAsyFS5tbmVtZS52MS5DYXVzYWxDaGFpbhIUCgx0b3RhbF9jaGFpbnMYAiABKAMSEgoKYXNzdW1wdGlvbhgDIAEoCRIRCgl0cnVuY2F0ZWQYBCABKAgqeQoKRWRnZU9yaWdpbhIbChdFREdFX09SSUdJTl9VTlNQRUNJRklFRBAAEhYKEkVER0VfT1JJR0lOX1NUQVRFRBABEhoKFkVER0VfT1JJR0lOX0VYUEVSSU1FTlQQAhIaChZFREdFX09SSUdJTl9ESVNDT1ZFUkVEEANiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChVtbmVtZS92MS9jYXVzYWwucHJvdG8SCG1uZW1lLnYxIuIDCgpDYXVzYWxFZGdlEgwKAmlkGAEgASgJQgASDwoFY2F1c2UYAiABKAlCABIQCgZlZmZlY3QYAyABKAlCABIQCgZ1cGxpZnQYBCABKAFCABIUCgpjb25maWRlbmNlGAUgASgBQgASFQoLc2FtcGxlX3NpemUYBiABKANCABIWCgxldmlkZW5jZV9pZHMYByADKAlCABIYCg5leHBlcmltZW50X2lkcxgIIAMoCUIAEh8KEGNvbmZvdW5kZXJfc2NvcmUYCSABKAFCAEgAiAEBEhMKCW1lY2hhbmlzbRgKIAEoCUIAEisKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiQKBm9yaWdpbhgMIAEoDjIULm1uZW1lLnYxLkVkZ2VPcmlnaW4SEAoDbG93GA0gASgBSAGIAQESEQoEaGlnaBgOIAEoAUgCiAEBEi4KCmNyZWF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV9jb25mb3VuZGVyX3Njb3JlQgYKBF9sb3dCBwoFX2hpZ2gixgIKEUNyZWF0ZUVkZ2VSZXF1ZXN0Eg8KBWNhdXNlGAEgASgJQgASEAoGZWZmZWN0GAIgASgJQgASEAoGdXBsaWZ0GAMgASgBQgASGQoKY29uZmlkZW5jZRgEIAEoAUIASACIAQESFQoLc2FtcGxlX3NpemUYBSABKANCABIWCgxldmlkZW5jZV9pZHMYBiADKAlCABIYCg5leHBlcmltZW50X2lkcxgHIAMoCUIAEh8KEGNvbmZvdW5kZXJfc2NvcmUYCCABKAFCAEgBiAEBEhMKCW1lY2hhbmlzbRgJIAEoCUIAEisKCG1ldGFkYXRhGAogASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEhEKB2VkZ2VfaWQYCyABKAlCAEINCgtfY29uZmlkZW5jZUITChFfY29uZm91bmRlcl9zY29yZSI4ChJDcmVhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UiIwoOR2V0RWRnZVJlcXVlc3QSEQoHZWRnZV9pZBgBIAEoCUIAIjUKD0dldEVkZ2VSZXNwb25zZRIiCgRlZGdlGAEgASgLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSJxCgpFZGdlRmlsdGVyEg8KBWNhdXNlGAEgASgJQgASEAoGZWZmZWN0GAIgASgJQgASJgoGb3JpZ2luGAMgASgOMhQubW5lbWUudjEuRWRnZU9yaWdpbkIAEhgKDm1pbl9jb25maWRlbmNlGAQgASgBQgAiYwoQTGlzdEVkZ2VzUmVxdWVzdBIkCgZmaWx0ZXIYASABKAsyFC5tbmVtZS52MS5FZGdlRmlsdGVyEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJlChFMaXN0RWRnZXNSZXNwb25zZRIjCgVlZGdlcxgBIAMoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiJgoRRGVsZXRlRWRnZVJlcXVlc3QSEQoHZWRnZV9pZBgBIAEoCUIAIjgKEkRlbGV0ZUVkZ2VSZXNwb25zZRIiCgRlZGdlGAEgASgLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSKnAQoTVHJhY2VFZmZlY3RzUmVxdWVzdBIPCgVjYXVzZRgBIAEoCUIAEhAKBmVmZmVjdBgCIAEoCUIAEh0KDm1pbl9jb25maWRlbmNlGAMgASgBQgBIAIgBARIUCgptaW5fdXBsaWZ0GAQgASgBQgASDwoFbGltaXQYBSABKAVCABIUCgptYXhfbGVuZ3RoGAYgASgFQgBCEQoPX21pbl9jb25maWRlbmNlInQKC0NhdXNhbENoYWluEg0KBWNhdXNlGAEgASgJEg4KBmVmZmVjdBgCIAEoCRIOCgZ1cGxpZnQYAyABKAESEgoKY29uZmlkZW5jZRgEIAEoARIiCgRwYXRoGAUgAygLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSJ6ChRUcmFjZUVmZmVjdHNSZXNwb25zZRIlCgZjaGFpbnMYASADKAsyFS5tbmVtZS52MS5DYXVzYWxDaGFpbhIUCgx0b3RhbF9jaGFpbnMYAiABKAMSEgoKYXNzdW1wdGlvbhgDIAEoCRIRCgl0cnVuY2F0ZWQYBCABKAgqeQoKRWRnZU9yaWdpbhIbChdFREdFX09SSUdJTl9VTlNQRUNJRklFRBAAEhYKEkVER0VfT1JJR0lOX1NUQVRFRBABEhoKFkVER0VfT1JJR0lOX0VYUEVSSU1FTlQQAhIaChZFREdFX09SSUdJTl9ESVNDT1ZFUkVEEANiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * CausalEdge says that a cause changes an effect, and by how much.
@@ -308,11 +308,11 @@ export const CausalEdgeSchema: GenMessage<CausalEdge, {jsonType: CausalEdgeJson}
   messageDesc(file_mneme_v1_causal, 0);
 
 /**
- * A request to add an edge.
+ * A request to create an edge.
  *
- * @generated from message mneme.v1.AddEdgeRequest
+ * @generated from message mneme.v1.CreateEdgeRequest
  */
-export type AddEdgeRequest = Message<"mneme.v1.AddEdgeRequest"> & {
+export type CreateEdgeRequest = Message<"mneme.v1.CreateEdgeRequest"> & {
   /**
    * What brings it about.
    * Required; up to 300 characters, on one line.
@@ -405,11 +405,11 @@ export type AddEdgeRequest = Message<"mneme.v1.AddEdgeRequest"> & {
 };
 
 /**
- * A request to add an edge.
+ * A request to create an edge.
  *
- * @generated from message mneme.v1.AddEdgeRequest
+ * @generated from message mneme.v1.CreateEdgeRequest
  */
-export type AddEdgeRequestJson = {
+export type CreateEdgeRequestJson = {
   /**
    * What brings it about.
    * Required; up to 300 characters, on one line.
@@ -502,18 +502,18 @@ export type AddEdgeRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.AddEdgeRequest.
- * Use `create(AddEdgeRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateEdgeRequest.
+ * Use `create(CreateEdgeRequestSchema)` to create a new message.
  */
-export const AddEdgeRequestSchema: GenMessage<AddEdgeRequest, {jsonType: AddEdgeRequestJson}> = /*@__PURE__*/
+export const CreateEdgeRequestSchema: GenMessage<CreateEdgeRequest, {jsonType: CreateEdgeRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_causal, 1);
 
 /**
- * The added edge.
+ * The created edge.
  *
- * @generated from message mneme.v1.AddEdgeResponse
+ * @generated from message mneme.v1.CreateEdgeResponse
  */
-export type AddEdgeResponse = Message<"mneme.v1.AddEdgeResponse"> & {
+export type CreateEdgeResponse = Message<"mneme.v1.CreateEdgeResponse"> & {
   /**
    * The edge.
    *
@@ -523,11 +523,11 @@ export type AddEdgeResponse = Message<"mneme.v1.AddEdgeResponse"> & {
 };
 
 /**
- * The added edge.
+ * The created edge.
  *
- * @generated from message mneme.v1.AddEdgeResponse
+ * @generated from message mneme.v1.CreateEdgeResponse
  */
-export type AddEdgeResponseJson = {
+export type CreateEdgeResponseJson = {
   /**
    * The edge.
    *
@@ -537,10 +537,10 @@ export type AddEdgeResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.AddEdgeResponse.
- * Use `create(AddEdgeResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateEdgeResponse.
+ * Use `create(CreateEdgeResponseSchema)` to create a new message.
  */
-export const AddEdgeResponseSchema: GenMessage<AddEdgeResponse, {jsonType: AddEdgeResponseJson}> = /*@__PURE__*/
+export const CreateEdgeResponseSchema: GenMessage<CreateEdgeResponse, {jsonType: CreateEdgeResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_causal, 2);
 
 /**
@@ -906,9 +906,9 @@ export const DeleteEdgeResponseSchema: GenMessage<DeleteEdgeResponse, {jsonType:
  * A request for what follows from a cause, what an effect comes from, or how one
  * leads to the other.
  *
- * @generated from message mneme.v1.QueryEffectsRequest
+ * @generated from message mneme.v1.TraceEffectsRequest
  */
-export type QueryEffectsRequest = Message<"mneme.v1.QueryEffectsRequest"> & {
+export type TraceEffectsRequest = Message<"mneme.v1.TraceEffectsRequest"> & {
   /**
    * Chains that begin here.
    * Up to 300 characters, on one line.
@@ -963,9 +963,9 @@ export type QueryEffectsRequest = Message<"mneme.v1.QueryEffectsRequest"> & {
  * A request for what follows from a cause, what an effect comes from, or how one
  * leads to the other.
  *
- * @generated from message mneme.v1.QueryEffectsRequest
+ * @generated from message mneme.v1.TraceEffectsRequest
  */
-export type QueryEffectsRequestJson = {
+export type TraceEffectsRequestJson = {
   /**
    * Chains that begin here.
    * Up to 300 characters, on one line.
@@ -1017,10 +1017,10 @@ export type QueryEffectsRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.QueryEffectsRequest.
- * Use `create(QueryEffectsRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.TraceEffectsRequest.
+ * Use `create(TraceEffectsRequestSchema)` to create a new message.
  */
-export const QueryEffectsRequestSchema: GenMessage<QueryEffectsRequest, {jsonType: QueryEffectsRequestJson}> = /*@__PURE__*/
+export const TraceEffectsRequestSchema: GenMessage<TraceEffectsRequest, {jsonType: TraceEffectsRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_causal, 10);
 
 /**
@@ -1117,9 +1117,9 @@ export const CausalChainSchema: GenMessage<CausalChain, {jsonType: CausalChainJs
 /**
  * The chains found.
  *
- * @generated from message mneme.v1.QueryEffectsResponse
+ * @generated from message mneme.v1.TraceEffectsResponse
  */
-export type QueryEffectsResponse = Message<"mneme.v1.QueryEffectsResponse"> & {
+export type TraceEffectsResponse = Message<"mneme.v1.TraceEffectsResponse"> & {
   /**
    * What is likely to change most comes first: by confidence times the size of
    * the uplift. Fewer than `limit` if more would not fit in 3 MiB.
@@ -1155,9 +1155,9 @@ export type QueryEffectsResponse = Message<"mneme.v1.QueryEffectsResponse"> & {
 /**
  * The chains found.
  *
- * @generated from message mneme.v1.QueryEffectsResponse
+ * @generated from message mneme.v1.TraceEffectsResponse
  */
-export type QueryEffectsResponseJson = {
+export type TraceEffectsResponseJson = {
   /**
    * What is likely to change most comes first: by confidence times the size of
    * the uplift. Fewer than `limit` if more would not fit in 3 MiB.
@@ -1191,10 +1191,10 @@ export type QueryEffectsResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.QueryEffectsResponse.
- * Use `create(QueryEffectsResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.TraceEffectsResponse.
+ * Use `create(TraceEffectsResponseSchema)` to create a new message.
  */
-export const QueryEffectsResponseSchema: GenMessage<QueryEffectsResponse, {jsonType: QueryEffectsResponseJson}> = /*@__PURE__*/
+export const TraceEffectsResponseSchema: GenMessage<TraceEffectsResponse, {jsonType: TraceEffectsResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_causal, 12);
 
 /**

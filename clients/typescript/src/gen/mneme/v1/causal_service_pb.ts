@@ -8,9 +8,9 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { FieldMask, FieldMaskJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
-import type { AddEdgeRequestSchema, AddEdgeResponseSchema, CausalEdge, CausalEdgeJson, DeleteEdgeRequestSchema, DeleteEdgeResponseSchema, GetEdgeRequestSchema, GetEdgeResponseSchema, ListEdgesRequestSchema, ListEdgesResponseSchema, QueryEffectsRequestSchema, QueryEffectsResponseSchema } from "./causal_pb.js";
+import type { CausalEdge, CausalEdgeJson, CreateEdgeRequestSchema, CreateEdgeResponseSchema, DeleteEdgeRequestSchema, DeleteEdgeResponseSchema, GetEdgeRequestSchema, GetEdgeResponseSchema, ListEdgesRequestSchema, ListEdgesResponseSchema, TraceEffectsRequestSchema, TraceEffectsResponseSchema } from "./causal_pb.js";
 import { file_mneme_v1_causal } from "./causal_pb.js";
-import type { DiscoverRequestSchema, DiscoverResponseSchema, GetDiscoveryScheduleRequestSchema, GetDiscoveryScheduleResponseSchema, SetDiscoveryScheduleRequestSchema, SetDiscoveryScheduleResponseSchema, StartDiscoverRequestSchema, StartDiscoverResponseSchema } from "./discovery_pb.js";
+import type { DiscoverRequestSchema, DiscoverResponseSchema, GetDiscoveryScheduleRequestSchema, GetDiscoveryScheduleResponseSchema, StartDiscoverRequestSchema, StartDiscoverResponseSchema, UpdateDiscoveryScheduleRequestSchema, UpdateDiscoveryScheduleResponseSchema } from "./discovery_pb.js";
 import { file_mneme_v1_discovery } from "./discovery_pb.js";
 import type { AnalyzeExperimentRequestSchema, AnalyzeExperimentResponseSchema, AssignTreatmentRequestSchema, AssignTreatmentResponseSchema, ConcludeExperimentRequestSchema, ConcludeExperimentResponseSchema, CreateExperimentRequestSchema, CreateExperimentResponseSchema, DeleteExperimentRequestSchema, DeleteExperimentResponseSchema, GetExperimentRequestSchema, GetExperimentResponseSchema, ListExperimentsRequestSchema, ListExperimentsResponseSchema, RecordObservationRequestSchema, RecordObservationResponseSchema } from "./experiment_pb.js";
 import { file_mneme_v1_experiment } from "./experiment_pb.js";
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/causal_service.proto.
  */
 export const file_mneme_v1_causal_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9jYXVzYWxfc2VydmljZS5wcm90bxIIbW5lbWUudjEibAoRVXBkYXRlRWRnZVJlcXVlc3QSJAoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2VCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChJVcGRhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UyyAwKDUNhdXNhbFNlcnZpY2USQwoHQWRkRWRnZRIYLm1uZW1lLnYxLkFkZEVkZ2VSZXF1ZXN0GhkubW5lbWUudjEuQWRkRWRnZVJlc3BvbnNlIgOQAgASQwoHR2V0RWRnZRIYLm1uZW1lLnYxLkdldEVkZ2VSZXF1ZXN0GhkubW5lbWUudjEuR2V0RWRnZVJlc3BvbnNlIgOQAgESSQoJTGlzdEVkZ2VzEhoubW5lbWUudjEuTGlzdEVkZ2VzUmVxdWVzdBobLm1uZW1lLnYxLkxpc3RFZGdlc1Jlc3BvbnNlIgOQAgESTAoKVXBkYXRlRWRnZRIbLm1uZW1lLnYxLlVwZGF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuVXBkYXRlRWRnZVJlc3BvbnNlIgOQAgISTAoKRGVsZXRlRWRnZRIbLm1uZW1lLnYxLkRlbGV0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuRGVsZXRlRWRnZVJlc3BvbnNlIgOQAgISUgoMUXVlcnlFZmZlY3RzEh0ubW5lbWUudjEuUXVlcnlFZmZlY3RzUmVxdWVzdBoeLm1uZW1lLnYxLlF1ZXJ5RWZmZWN0c1Jlc3BvbnNlIgOQAgESXgoQQ3JlYXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkNyZWF0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuQ3JlYXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgASVQoNR2V0RXhwZXJpbWVudBIeLm1uZW1lLnYxLkdldEV4cGVyaW1lbnRSZXF1ZXN0Gh8ubW5lbWUudjEuR2V0RXhwZXJpbWVudFJlc3BvbnNlIgOQAgESWwoPTGlzdEV4cGVyaW1lbnRzEiAubW5lbWUudjEuTGlzdEV4cGVyaW1lbnRzUmVxdWVzdBohLm1uZW1lLnYxLkxpc3RFeHBlcmltZW50c1Jlc3BvbnNlIgOQAgESWwoPQXNzaWduVHJlYXRtZW50EiAubW5lbWUudjEuQXNzaWduVHJlYXRtZW50UmVxdWVzdBohLm1uZW1lLnYxLkFzc2lnblRyZWF0bWVudFJlc3BvbnNlIgOQAgISYQoRUmVjb3JkT2JzZXJ2YXRpb24SIi5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlcXVlc3QaIy5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlc3BvbnNlIgOQAgASYQoRQW5hbHl6ZUV4cGVyaW1lbnQSIi5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlcXVlc3QaIy5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlc3BvbnNlIgOQAgESZAoSQ29uY2x1ZGVFeHBlcmltZW50EiMubW5lbWUudjEuQ29uY2x1ZGVFeHBlcmltZW50UmVxdWVzdBokLm1uZW1lLnYxLkNvbmNsdWRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISXgoQRGVsZXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkRlbGV0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuRGVsZXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISRgoIRGlzY292ZXISGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QaGi5tbmVtZS52MS5EaXNjb3ZlclJlc3BvbnNlIgOQAgISVQoNU3RhcnREaXNjb3ZlchIeLm1uZW1lLnYxLlN0YXJ0RGlzY292ZXJSZXF1ZXN0Gh8ubW5lbWUudjEuU3RhcnREaXNjb3ZlclJlc3BvbnNlIgOQAgASagoUR2V0RGlzY292ZXJ5U2NoZWR1bGUSJS5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaJi5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgESagoUU2V0RGlzY292ZXJ5U2NoZWR1bGUSJS5tbmVtZS52MS5TZXREaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaJi5tbmVtZS52MS5TZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_google_protobuf_field_mask, file_mneme_v1_causal, file_mneme_v1_discovery, file_mneme_v1_experiment]);
+  fileDesc("Ch1tbmVtZS92MS9jYXVzYWxfc2VydmljZS5wcm90bxIIbW5lbWUudjEibAoRVXBkYXRlRWRnZVJlcXVlc3QSJAoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2VCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChJVcGRhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2Uy2gwKDUNhdXNhbFNlcnZpY2USTAoKQ3JlYXRlRWRnZRIbLm1uZW1lLnYxLkNyZWF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuQ3JlYXRlRWRnZVJlc3BvbnNlIgOQAgASQwoHR2V0RWRnZRIYLm1uZW1lLnYxLkdldEVkZ2VSZXF1ZXN0GhkubW5lbWUudjEuR2V0RWRnZVJlc3BvbnNlIgOQAgESSQoJTGlzdEVkZ2VzEhoubW5lbWUudjEuTGlzdEVkZ2VzUmVxdWVzdBobLm1uZW1lLnYxLkxpc3RFZGdlc1Jlc3BvbnNlIgOQAgESTAoKVXBkYXRlRWRnZRIbLm1uZW1lLnYxLlVwZGF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuVXBkYXRlRWRnZVJlc3BvbnNlIgOQAgISTAoKRGVsZXRlRWRnZRIbLm1uZW1lLnYxLkRlbGV0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuRGVsZXRlRWRnZVJlc3BvbnNlIgOQAgISUgoMVHJhY2VFZmZlY3RzEh0ubW5lbWUudjEuVHJhY2VFZmZlY3RzUmVxdWVzdBoeLm1uZW1lLnYxLlRyYWNlRWZmZWN0c1Jlc3BvbnNlIgOQAgESXgoQQ3JlYXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkNyZWF0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuQ3JlYXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgASVQoNR2V0RXhwZXJpbWVudBIeLm1uZW1lLnYxLkdldEV4cGVyaW1lbnRSZXF1ZXN0Gh8ubW5lbWUudjEuR2V0RXhwZXJpbWVudFJlc3BvbnNlIgOQAgESWwoPTGlzdEV4cGVyaW1lbnRzEiAubW5lbWUudjEuTGlzdEV4cGVyaW1lbnRzUmVxdWVzdBohLm1uZW1lLnYxLkxpc3RFeHBlcmltZW50c1Jlc3BvbnNlIgOQAgESWwoPQXNzaWduVHJlYXRtZW50EiAubW5lbWUudjEuQXNzaWduVHJlYXRtZW50UmVxdWVzdBohLm1uZW1lLnYxLkFzc2lnblRyZWF0bWVudFJlc3BvbnNlIgOQAgISYQoRUmVjb3JkT2JzZXJ2YXRpb24SIi5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlcXVlc3QaIy5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlc3BvbnNlIgOQAgASYQoRQW5hbHl6ZUV4cGVyaW1lbnQSIi5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlcXVlc3QaIy5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlc3BvbnNlIgOQAgESZAoSQ29uY2x1ZGVFeHBlcmltZW50EiMubW5lbWUudjEuQ29uY2x1ZGVFeHBlcmltZW50UmVxdWVzdBokLm1uZW1lLnYxLkNvbmNsdWRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISXgoQRGVsZXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkRlbGV0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuRGVsZXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISRgoIRGlzY292ZXISGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QaGi5tbmVtZS52MS5EaXNjb3ZlclJlc3BvbnNlIgOQAgISVQoNU3RhcnREaXNjb3ZlchIeLm1uZW1lLnYxLlN0YXJ0RGlzY292ZXJSZXF1ZXN0Gh8ubW5lbWUudjEuU3RhcnREaXNjb3ZlclJlc3BvbnNlIgOQAgASagoUR2V0RGlzY292ZXJ5U2NoZWR1bGUSJS5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaJi5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgEScwoXVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGUSKC5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaKS5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_google_protobuf_field_mask, file_mneme_v1_causal, file_mneme_v1_discovery, file_mneme_v1_experiment]);
 
 /**
  * A request to change an edge.
@@ -127,7 +127,7 @@ export const UpdateEdgeResponseSchema: GenMessage<UpdateEdgeResponse, {jsonType:
  */
 export const CausalService: GenService<{
   /**
-   * Adds an edge. The same edge again changes nothing.
+   * Creates an edge. The same edge again changes nothing.
    *
    * Scope: write. Repeatable: with `edge_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the cause or the effect is a memory,
@@ -136,12 +136,12 @@ export const CausalService: GenService<{
    * effect; FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the effect would bring
    * about its own cause, directly or through others, which the message names.
    *
-   * @generated from rpc mneme.v1.CausalService.AddEdge
+   * @generated from rpc mneme.v1.CausalService.CreateEdge
    */
-  addEdge: {
+  createEdge: {
     methodKind: "unary";
-    input: typeof AddEdgeRequestSchema;
-    output: typeof AddEdgeResponseSchema;
+    input: typeof CreateEdgeRequestSchema;
+    output: typeof CreateEdgeResponseSchema;
   },
   /**
    * Returns one edge.
@@ -172,7 +172,7 @@ export const CausalService: GenService<{
   },
   /**
    * Changes the fields of an edge that the mask names. Cause and effect stay as
-   * they are: add another edge.
+   * they are: create another edge.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
@@ -199,18 +199,18 @@ export const CausalService: GenService<{
     output: typeof DeleteEdgeResponseSchema;
   },
   /**
-   * Finds what follows from a cause, what an effect comes from, or how one leads
+   * Traces what follows from a cause, what an effect comes from, or how one leads
    * to the other: along chains of edges, with the effect multiplied through.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    *
-   * @generated from rpc mneme.v1.CausalService.QueryEffects
+   * @generated from rpc mneme.v1.CausalService.TraceEffects
    */
-  queryEffects: {
+  traceEffects: {
     methodKind: "unary";
-    input: typeof QueryEffectsRequestSchema;
-    output: typeof QueryEffectsResponseSchema;
+    input: typeof TraceEffectsRequestSchema;
+    output: typeof TraceEffectsResponseSchema;
   },
   /**
    * Creates an experiment. The same one again changes nothing.
@@ -385,21 +385,22 @@ export const CausalService: GenService<{
     output: typeof GetDiscoveryScheduleResponseSchema;
   },
   /**
-   * Has the server do what StartDiscover does once every night, or stops that.
-   * A changed schedule takes effect the next night. A night in which no episode
-   * has what `adjust_for` names ends in a failed operation, which says so.
+   * Updates the schedule by which the server does what StartDiscover does, once
+   * every night, or stops that. A changed schedule takes effect the next night. A
+   * night in which no episode has what `adjust_for` names ends in a failed
+   * operation, which says so.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
    * that says how an attempt went, the filter names a user, an agent or a session,
    * or the question is a dry run.
    *
-   * @generated from rpc mneme.v1.CausalService.SetDiscoverySchedule
+   * @generated from rpc mneme.v1.CausalService.UpdateDiscoverySchedule
    */
-  setDiscoverySchedule: {
+  updateDiscoverySchedule: {
     methodKind: "unary";
-    input: typeof SetDiscoveryScheduleRequestSchema;
-    output: typeof SetDiscoveryScheduleResponseSchema;
+    input: typeof UpdateDiscoveryScheduleRequestSchema;
+    output: typeof UpdateDiscoveryScheduleResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_mneme_v1_causal_service, 0);

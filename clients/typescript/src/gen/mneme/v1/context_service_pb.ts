@@ -443,7 +443,7 @@ export type ContextEpisode = Message<"mneme.v1.ContextEpisode"> & {
   occurredAt?: Timestamp;
 
   /**
-   * What it is ranked by, 0 to 1, as RetrieveEpisodes does.
+   * What it is ranked by, 0 to 1, as SearchEpisodes does.
    *
    * @generated from field: double score = 7;
    */
@@ -507,7 +507,7 @@ export type ContextEpisodeJson = {
   occurredAt?: TimestampJson;
 
   /**
-   * What it is ranked by, 0 to 1, as RetrieveEpisodes does.
+   * What it is ranked by, 0 to 1, as SearchEpisodes does.
    *
    * @generated from field: double score = 7;
    */

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/episode.proto.
  */
 export const file_mneme_v1_episode: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9lcGlzb2RlLnByb3RvEghtbmVtZS52MSKHBAoHRXBpc29kZRIMCgJpZBgBIAEoCUIAEhQKCnNlc3Npb25faWQYAiABKAlCABISCghhZ2VudF9pZBgDIAEoCUIAEhEKB3VzZXJfaWQYBCABKAlCABIRCgdwcm9qZWN0GAUgASgJQgASDgoEdGFzaxgGIAEoCUIAEg8KBWlucHV0GAcgASgJQgASEAoGb3V0cHV0GAggASgJQgASEgoIY3JpdGlxdWUYCSABKAlCABIQCgZyZXdhcmQYCiABKAFCABIPCgdzdWNjZXNzGAsgASgIEhkKCmxhdGVuY3lfbXMYDCABKANCAEgAiAEBEhoKC3Rva2Vuc191c2VkGA0gASgDQgBIAYgBARIPCgV0b29scxgOIAMoCUIAEg4KBHRhZ3MYDyADKAlCABIrCghtZXRhZGF0YRgQIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIxCgtvY2N1cnJlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCABIuCgpjcmVhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg1maWxsZWRfZmllbGRzGBMgAygJQgASFAoKbWVtb3J5X2lkcxgUIAMoCUIAQg0KC19sYXRlbmN5X21zQg4KDF90b2tlbnNfdXNlZCLwAgoNRXBpc29kZUZpbHRlchIZCgpzZXNzaW9uX2lkGAEgASgJQgBIAIgBARIXCghhZ2VudF9pZBgCIAEoCUIASAGIAQESFgoHdXNlcl9pZBgDIAEoCUIASAKIAQESFgoHcHJvamVjdBgEIAEoCUIASAOIAQESDgoEdGFncxgFIAMoCUIAEhUKDW9ubHlfZmFpbHVyZXMYBiABKAgSFgoOb25seV9zdWNjZXNzZXMYByABKAgSGQoKbWluX3Jld2FyZBgIIAEoAUIASASIAQESLgoKc3RhcnRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wOgBCDQoLX3Nlc3Npb25faWRCCwoJX2FnZW50X2lkQgoKCF91c2VyX2lkQgoKCF9wcm9qZWN0Qg0KC19taW5fcmV3YXJkIvMDChNTdG9yZUVwaXNvZGVSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIOCgR0YXNrGAIgASgJQgASDwoFaW5wdXQYAyABKAlCABIQCgZvdXRwdXQYBCABKAlCABISCghjcml0aXF1ZRgFIAEoCUIAEhUKBnJld2FyZBgGIAEoAUIASACIAQESFAoHc3VjY2VzcxgHIAEoCEgBiAEBEhkKCmxhdGVuY3lfbXMYCCABKANCAEgCiAEBEhoKC3Rva2Vuc191c2VkGAkgASgDQgBIA4gBARIOCgR0YWdzGAogAygJQgASKwoIbWV0YWRhdGEYCyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASDwoFdG9vbHMYDCADKAlCABISCghhZ2VudF9pZBgNIAEoCUIAEhEKB3VzZXJfaWQYDiABKAlCABIRCgdwcm9qZWN0GA8gASgJQgASMQoLb2NjdXJyZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKZXBpc29kZV9pZBgRIAEoCUIAEhQKCm1lbW9yeV9pZHMYEiADKAlCAEIJCgdfcmV3YXJkQgoKCF9zdWNjZXNzQg0KC19sYXRlbmN5X21zQg4KDF90b2tlbnNfdXNlZCI6ChRTdG9yZUVwaXNvZGVSZXNwb25zZRIiCgdlcGlzb2RlGAEgASgLMhEubW5lbWUudjEuRXBpc29kZSIpChFHZXRFcGlzb2RlUmVxdWVzdBIUCgplcGlzb2RlX2lkGAEgASgJQgAiOAoSR2V0RXBpc29kZVJlc3BvbnNlEiIKB2VwaXNvZGUYASABKAsyES5tbmVtZS52MS5FcGlzb2RlImkKE0xpc3RFcGlzb2Rlc1JlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlchITCglwYWdlX3NpemUYAiABKAVCABIUCgpwYWdlX3Rva2VuGAMgASgJQgAiaAoUTGlzdEVwaXNvZGVzUmVzcG9uc2USIwoIZXBpc29kZXMYASADKAsyES5tbmVtZS52MS5FcGlzb2RlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIngKF1JldHJpZXZlRXBpc29kZXNSZXF1ZXN0Eg4KBHRhc2sYASABKAlCABInCgZmaWx0ZXIYAiABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEg8KBWxpbWl0GAMgASgFQgASEwoJbWluX3Njb3JlGAQgASgBQgAiaQoMRm91bmRFcGlzb2RlEiIKB2VwaXNvZGUYASABKAsyES5tbmVtZS52MS5FcGlzb2RlEg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSJiCg1Dcml0aXF1ZVBvaW50EgwKBHRleHQYASABKAkSFQoLZXBpc29kZV9pZHMYAiADKAlCABIVCg1mYWlsdXJlX2NvdW50GAMgASgFEhUKDXN1Y2Nlc3NfY291bnQYBCABKAUijQEKD0NyaXRpcXVlU3VtbWFyeRInCgZwb2ludHMYASADKAsyFy5tbmVtZS52MS5Dcml0aXF1ZVBvaW50EhIKCm1vcmVfY291bnQYAiABKAUSFQoNd2l0aF9jcml0aXF1ZRgDIAEoBRIYChB3aXRob3V0X2NyaXRpcXVlGAQgASgFEgwKBHRleHQYBSABKAkinQEKGFJldHJpZXZlRXBpc29kZXNSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuRm91bmRFcGlzb2RlEiwKCWNyaXRpcXVlcxgCIAEoCzIZLm1uZW1lLnYxLkNyaXRpcXVlU3VtbWFyeRIWCg5zZWFyY2hlZF9jb3VudBgDIAEoAxISCgp3b3Jkc19vbmx5GAQgASgIIiwKFERlbGV0ZUVwaXNvZGVSZXF1ZXN0EhQKCmVwaXNvZGVfaWQYASABKAlCACI7ChVEZWxldGVFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGViBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChZtbmVtZS92MS9lcGlzb2RlLnByb3RvEghtbmVtZS52MSKHBAoHRXBpc29kZRIMCgJpZBgBIAEoCUIAEhQKCnNlc3Npb25faWQYAiABKAlCABISCghhZ2VudF9pZBgDIAEoCUIAEhEKB3VzZXJfaWQYBCABKAlCABIRCgdwcm9qZWN0GAUgASgJQgASDgoEdGFzaxgGIAEoCUIAEg8KBWlucHV0GAcgASgJQgASEAoGb3V0cHV0GAggASgJQgASEgoIY3JpdGlxdWUYCSABKAlCABIQCgZyZXdhcmQYCiABKAFCABIPCgdzdWNjZXNzGAsgASgIEhkKCmxhdGVuY3lfbXMYDCABKANCAEgAiAEBEhoKC3Rva2Vuc191c2VkGA0gASgDQgBIAYgBARIPCgV0b29scxgOIAMoCUIAEg4KBHRhZ3MYDyADKAlCABIrCghtZXRhZGF0YRgQIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIxCgtvY2N1cnJlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCABIuCgpjcmVhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg1maWxsZWRfZmllbGRzGBMgAygJQgASFAoKbWVtb3J5X2lkcxgUIAMoCUIAQg0KC19sYXRlbmN5X21zQg4KDF90b2tlbnNfdXNlZCLwAgoNRXBpc29kZUZpbHRlchIZCgpzZXNzaW9uX2lkGAEgASgJQgBIAIgBARIXCghhZ2VudF9pZBgCIAEoCUIASAGIAQESFgoHdXNlcl9pZBgDIAEoCUIASAKIAQESFgoHcHJvamVjdBgEIAEoCUIASAOIAQESDgoEdGFncxgFIAMoCUIAEhUKDW9ubHlfZmFpbHVyZXMYBiABKAgSFgoOb25seV9zdWNjZXNzZXMYByABKAgSGQoKbWluX3Jld2FyZBgIIAEoAUIASASIAQESLgoKc3RhcnRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wOgBCDQoLX3Nlc3Npb25faWRCCwoJX2FnZW50X2lkQgoKCF91c2VyX2lkQgoKCF9wcm9qZWN0Qg0KC19taW5fcmV3YXJkIvQDChRDcmVhdGVFcGlzb2RlUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASDgoEdGFzaxgCIAEoCUIAEg8KBWlucHV0GAMgASgJQgASEAoGb3V0cHV0GAQgASgJQgASEgoIY3JpdGlxdWUYBSABKAlCABIVCgZyZXdhcmQYBiABKAFCAEgAiAEBEhQKB3N1Y2Nlc3MYByABKAhIAYgBARIZCgpsYXRlbmN5X21zGAggASgDQgBIAogBARIaCgt0b2tlbnNfdXNlZBgJIAEoA0IASAOIAQESDgoEdGFncxgKIAMoCUIAEisKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEg8KBXRvb2xzGAwgAygJQgASEgoIYWdlbnRfaWQYDSABKAlCABIRCgd1c2VyX2lkGA4gASgJQgASEQoHcHJvamVjdBgPIAEoCUIAEjEKC29jY3VycmVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIAEhQKCmVwaXNvZGVfaWQYESABKAlCABIUCgptZW1vcnlfaWRzGBIgAygJQgBCCQoHX3Jld2FyZEIKCghfc3VjY2Vzc0INCgtfbGF0ZW5jeV9tc0IOCgxfdG9rZW5zX3VzZWQiOwoVQ3JlYXRlRXBpc29kZVJlc3BvbnNlEiIKB2VwaXNvZGUYASABKAsyES5tbmVtZS52MS5FcGlzb2RlIikKEUdldEVwaXNvZGVSZXF1ZXN0EhQKCmVwaXNvZGVfaWQYASABKAlCACI4ChJHZXRFcGlzb2RlUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGUiaQoTTGlzdEVwaXNvZGVzUmVxdWVzdBInCgZmaWx0ZXIYASABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJoChRMaXN0RXBpc29kZXNSZXNwb25zZRIjCghlcGlzb2RlcxgBIAMoCzIRLm1uZW1lLnYxLkVwaXNvZGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMidgoVU2VhcmNoRXBpc29kZXNSZXF1ZXN0Eg4KBHRhc2sYASABKAlCABInCgZmaWx0ZXIYAiABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEg8KBWxpbWl0GAMgASgFQgASEwoJbWluX3Njb3JlGAQgASgBQgAiaQoMRm91bmRFcGlzb2RlEiIKB2VwaXNvZGUYASABKAsyES5tbmVtZS52MS5FcGlzb2RlEg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSJiCg1Dcml0aXF1ZVBvaW50EgwKBHRleHQYASABKAkSFQoLZXBpc29kZV9pZHMYAiADKAlCABIVCg1mYWlsdXJlX2NvdW50GAMgASgFEhUKDXN1Y2Nlc3NfY291bnQYBCABKAUijQEKD0NyaXRpcXVlU3VtbWFyeRInCgZwb2ludHMYASADKAsyFy5tbmVtZS52MS5Dcml0aXF1ZVBvaW50EhIKCm1vcmVfY291bnQYAiABKAUSFQoNd2l0aF9jcml0aXF1ZRgDIAEoBRIYChB3aXRob3V0X2NyaXRpcXVlGAQgASgFEgwKBHRleHQYBSABKAkimwEKFlNlYXJjaEVwaXNvZGVzUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kRXBpc29kZRIsCgljcml0aXF1ZXMYAiABKAsyGS5tbmVtZS52MS5Dcml0aXF1ZVN1bW1hcnkSFgoOc2VhcmNoZWRfY291bnQYAyABKAMSEgoKd29yZHNfb25seRgEIAEoCCIsChREZWxldGVFcGlzb2RlUmVxdWVzdBIUCgplcGlzb2RlX2lkGAEgASgJQgAiOwoVRGVsZXRlRXBpc29kZVJlc3BvbnNlEiIKB2VwaXNvZGUYASABKAsyES5tbmVtZS52MS5FcGlzb2RlYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Episode is one attempt at a task: what was to be done, what came of it, and
@@ -539,15 +539,15 @@ export const EpisodeFilterSchema: GenMessage<EpisodeFilter, {jsonType: EpisodeFi
   messageDesc(file_mneme_v1_episode, 1);
 
 /**
- * A request to store an episode.
+ * A request to create an episode.
  *
  * With the id of a session that is recorded here, nothing else is required:
  * what is left out is taken from the record, and `Episode.filled_fields` says
  * what was. Without it, `task` is required, and `success` or `reward`.
  *
- * @generated from message mneme.v1.StoreEpisodeRequest
+ * @generated from message mneme.v1.CreateEpisodeRequest
  */
-export type StoreEpisodeRequest = Message<"mneme.v1.StoreEpisodeRequest"> & {
+export type CreateEpisodeRequest = Message<"mneme.v1.CreateEpisodeRequest"> & {
   /**
    * The session in which it happened. Its record fills in what the request
    * leaves out: agent, user, project and labels are the session's; `task` is
@@ -703,15 +703,15 @@ export type StoreEpisodeRequest = Message<"mneme.v1.StoreEpisodeRequest"> & {
 };
 
 /**
- * A request to store an episode.
+ * A request to create an episode.
  *
  * With the id of a session that is recorded here, nothing else is required:
  * what is left out is taken from the record, and `Episode.filled_fields` says
  * what was. Without it, `task` is required, and `success` or `reward`.
  *
- * @generated from message mneme.v1.StoreEpisodeRequest
+ * @generated from message mneme.v1.CreateEpisodeRequest
  */
-export type StoreEpisodeRequestJson = {
+export type CreateEpisodeRequestJson = {
   /**
    * The session in which it happened. Its record fills in what the request
    * leaves out: agent, user, project and labels are the session's; `task` is
@@ -867,18 +867,18 @@ export type StoreEpisodeRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.StoreEpisodeRequest.
- * Use `create(StoreEpisodeRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateEpisodeRequest.
+ * Use `create(CreateEpisodeRequestSchema)` to create a new message.
  */
-export const StoreEpisodeRequestSchema: GenMessage<StoreEpisodeRequest, {jsonType: StoreEpisodeRequestJson}> = /*@__PURE__*/
+export const CreateEpisodeRequestSchema: GenMessage<CreateEpisodeRequest, {jsonType: CreateEpisodeRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_episode, 2);
 
 /**
- * The stored episode.
+ * The created episode.
  *
- * @generated from message mneme.v1.StoreEpisodeResponse
+ * @generated from message mneme.v1.CreateEpisodeResponse
  */
-export type StoreEpisodeResponse = Message<"mneme.v1.StoreEpisodeResponse"> & {
+export type CreateEpisodeResponse = Message<"mneme.v1.CreateEpisodeResponse"> & {
   /**
    * The episode.
    *
@@ -888,11 +888,11 @@ export type StoreEpisodeResponse = Message<"mneme.v1.StoreEpisodeResponse"> & {
 };
 
 /**
- * The stored episode.
+ * The created episode.
  *
- * @generated from message mneme.v1.StoreEpisodeResponse
+ * @generated from message mneme.v1.CreateEpisodeResponse
  */
-export type StoreEpisodeResponseJson = {
+export type CreateEpisodeResponseJson = {
   /**
    * The episode.
    *
@@ -902,10 +902,10 @@ export type StoreEpisodeResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.StoreEpisodeResponse.
- * Use `create(StoreEpisodeResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateEpisodeResponse.
+ * Use `create(CreateEpisodeResponseSchema)` to create a new message.
  */
-export const StoreEpisodeResponseSchema: GenMessage<StoreEpisodeResponse, {jsonType: StoreEpisodeResponseJson}> = /*@__PURE__*/
+export const CreateEpisodeResponseSchema: GenMessage<CreateEpisodeResponse, {jsonType: CreateEpisodeResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_episode, 3);
 
 /**
@@ -1113,11 +1113,11 @@ export const ListEpisodesResponseSchema: GenMessage<ListEpisodesResponse, {jsonT
   messageDesc(file_mneme_v1_episode, 7);
 
 /**
- * A request for the episodes that bear on a task.
+ * A request to search the episodes that bear on a task.
  *
- * @generated from message mneme.v1.RetrieveEpisodesRequest
+ * @generated from message mneme.v1.SearchEpisodesRequest
  */
-export type RetrieveEpisodesRequest = Message<"mneme.v1.RetrieveEpisodesRequest"> & {
+export type SearchEpisodesRequest = Message<"mneme.v1.SearchEpisodesRequest"> & {
   /**
    * The task at hand, in words.
    * Required; up to 8,192 characters; not blank.
@@ -1151,11 +1151,11 @@ export type RetrieveEpisodesRequest = Message<"mneme.v1.RetrieveEpisodesRequest"
 };
 
 /**
- * A request for the episodes that bear on a task.
+ * A request to search the episodes that bear on a task.
  *
- * @generated from message mneme.v1.RetrieveEpisodesRequest
+ * @generated from message mneme.v1.SearchEpisodesRequest
  */
-export type RetrieveEpisodesRequestJson = {
+export type SearchEpisodesRequestJson = {
   /**
    * The task at hand, in words.
    * Required; up to 8,192 characters; not blank.
@@ -1189,10 +1189,10 @@ export type RetrieveEpisodesRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.RetrieveEpisodesRequest.
- * Use `create(RetrieveEpisodesRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.SearchEpisodesRequest.
+ * Use `create(SearchEpisodesRequestSchema)` to create a new message.
  */
-export const RetrieveEpisodesRequestSchema: GenMessage<RetrieveEpisodesRequest, {jsonType: RetrieveEpisodesRequestJson}> = /*@__PURE__*/
+export const SearchEpisodesRequestSchema: GenMessage<SearchEpisodesRequest, {jsonType: SearchEpisodesRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_episode, 8);
 
 /**
@@ -1437,9 +1437,9 @@ export const CritiqueSummarySchema: GenMessage<CritiqueSummary, {jsonType: Criti
 /**
  * The episodes found.
  *
- * @generated from message mneme.v1.RetrieveEpisodesResponse
+ * @generated from message mneme.v1.SearchEpisodesResponse
  */
-export type RetrieveEpisodesResponse = Message<"mneme.v1.RetrieveEpisodesResponse"> & {
+export type SearchEpisodesResponse = Message<"mneme.v1.SearchEpisodesResponse"> & {
   /**
    * Best first. Fewer than `limit` if more would not fit in 3 MiB.
    *
@@ -1473,9 +1473,9 @@ export type RetrieveEpisodesResponse = Message<"mneme.v1.RetrieveEpisodesRespons
 /**
  * The episodes found.
  *
- * @generated from message mneme.v1.RetrieveEpisodesResponse
+ * @generated from message mneme.v1.SearchEpisodesResponse
  */
-export type RetrieveEpisodesResponseJson = {
+export type SearchEpisodesResponseJson = {
   /**
    * Best first. Fewer than `limit` if more would not fit in 3 MiB.
    *
@@ -1507,10 +1507,10 @@ export type RetrieveEpisodesResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.RetrieveEpisodesResponse.
- * Use `create(RetrieveEpisodesResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.SearchEpisodesResponse.
+ * Use `create(SearchEpisodesResponseSchema)` to create a new message.
  */
-export const RetrieveEpisodesResponseSchema: GenMessage<RetrieveEpisodesResponse, {jsonType: RetrieveEpisodesResponseJson}> = /*@__PURE__*/
+export const SearchEpisodesResponseSchema: GenMessage<SearchEpisodesResponse, {jsonType: SearchEpisodesResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_episode, 12);
 
 /**

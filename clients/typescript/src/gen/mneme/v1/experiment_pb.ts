@@ -522,7 +522,7 @@ export type CreateExperimentRequest = Message<"mneme.v1.CreateExperimentRequest"
   name: string;
 
   /**
-   * What the treated subjects get; a name as in AddEdge.
+   * What the treated subjects get; a name as in CreateEdge.
    * Required; up to 300 characters, on one line.
    *
    * @generated from field: string cause = 2;
@@ -530,7 +530,7 @@ export type CreateExperimentRequest = Message<"mneme.v1.CreateExperimentRequest"
   cause: string;
 
   /**
-   * What is measured of all of them; a name as in AddEdge.
+   * What is measured of all of them; a name as in CreateEdge.
    * Required; up to 300 characters, on one line.
    *
    * @generated from field: string effect = 3;
@@ -603,7 +603,7 @@ export type CreateExperimentRequestJson = {
   name?: string;
 
   /**
-   * What the treated subjects get; a name as in AddEdge.
+   * What the treated subjects get; a name as in CreateEdge.
    * Required; up to 300 characters, on one line.
    *
    * @generated from field: string cause = 2;
@@ -611,7 +611,7 @@ export type CreateExperimentRequestJson = {
   cause?: string;
 
   /**
-   * What is measured of all of them; a name as in AddEdge.
+   * What is measured of all of them; a name as in CreateEdge.
    * Required; up to 300 characters, on one line.
    *
    * @generated from field: string effect = 3;

@@ -405,7 +405,7 @@ export type ForgetReceipt = Message<"mneme.v1.ForgetReceipt"> & {
   signature: Uint8Array;
 
   /**
-   * That key's public half: one of those that GetLogKeys returns.
+   * That key's public half: one of those that ListLogKeys returns.
    *
    * @generated from field: bytes public_key = 11;
    */
@@ -516,7 +516,7 @@ export type ForgetReceiptJson = {
   signature?: string;
 
   /**
-   * That key's public half: one of those that GetLogKeys returns.
+   * That key's public half: one of those that ListLogKeys returns.
    *
    * @generated from field: bytes public_key = 11;
    */

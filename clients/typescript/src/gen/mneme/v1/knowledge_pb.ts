@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/knowledge.proto.
  */
 export const file_mneme_v1_knowledge: GenFile = /*@__PURE__*/
-  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIjUKC1N1Y2Nlc3NSYXRlEhMKCXN1Y2Nlc3NlcxgBIAEoBUIAEg8KBXRyaWVzGAIgASgFQgA6ACKCAgoOS25vd2xlZGdlRW50cnkSCgoCaWQYASABKAkSDwoHcHJvamVjdBgCIAEoCRIQCghhZ2VudF9pZBgDIAEoCRIlCgR0eXBlGAQgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZRIPCgdjb250ZXh0GAUgASgJEg8KB2NvbW1hbmQYBiABKAkSDgoGbGVzc29uGAcgASgJEisKDHN1Y2Nlc3NfcmF0ZRgIIAEoCzIVLm1uZW1lLnYxLlN1Y2Nlc3NSYXRlEgwKBHRhZ3MYCSADKAkSLQoJdGltZXN0YW1wGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKfAgoTTG9nS25vd2xlZGdlUmVxdWVzdBIRCgdwcm9qZWN0GAEgASgJQgASEgoIYWdlbnRfaWQYAiABKAlCABInCgR0eXBlGAMgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIAEhEKB2NvbnRleHQYBCABKAlCABIRCgdjb21tYW5kGAUgASgJQgASEAoGbGVzc29uGAYgASgJQgASKwoMc3VjY2Vzc19yYXRlGAcgASgLMhUubW5lbWUudjEuU3VjY2Vzc1JhdGUSDgoEdGFncxgIIAMoCUIAEi8KCXRpbWVzdGFtcBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCABISCghlbnRyeV9pZBgKIAEoCUIAIlIKFExvZ0tub3dsZWRnZVJlc3BvbnNlEicKBWVudHJ5GAEgASgLMhgubW5lbWUudjEuS25vd2xlZGdlRW50cnkSEQoJZHVwbGljYXRlGAIgASgIIq4BChVRdWVyeUtub3dsZWRnZVJlcXVlc3QSDwoFcXVlcnkYASABKAlCABIWCgdwcm9qZWN0GAIgASgJQgBIAIgBARInCgR0eXBlGAMgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIAEg4KBHRhZ3MYBCADKAlCABIPCgVsaW1pdBgFIAEoBUIAEhYKDHRva2VuX2J1ZGdldBgGIAEoBUIAQgoKCF9wcm9qZWN0IqoBCg5Gb3VuZEtub3dsZWRnZRInCgVlbnRyeRgBIAEoCzIYLm1uZW1lLnYxLktub3dsZWRnZUVudHJ5Eg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBARIgChNzdWNjZXNzX2xvd2VyX2JvdW5kGAQgASgBSAGIAQFCDQoLX3NpbWlsYXJpdHlCFgoUX3N1Y2Nlc3NfbG93ZXJfYm91bmQilQEKFlF1ZXJ5S25vd2xlZGdlUmVzcG9uc2USKQoHZW50cmllcxgBIAMoCzIYLm1uZW1lLnYxLkZvdW5kS25vd2xlZGdlEhAKCG1hcmtkb3duGAIgASgJEhMKC3Rva2VuX2NvdW50GAMgASgFEhUKDW9taXR0ZWRfY291bnQYBCABKAUSEgoKd29yZHNfb25seRgFIAEoCCqBAQoNS25vd2xlZGdlVHlwZRIeChpLTk9XTEVER0VfVFlQRV9VTlNQRUNJRklFRBAAEhgKFEtOT1dMRURHRV9UWVBFX0VSUk9SEAESGgoWS05PV0xFREdFX1RZUEVfU1VDQ0VTUxACEhoKFktOT1dMRURHRV9UWVBFX1BBVFRFUk4QA2IGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIjUKC1N1Y2Nlc3NSYXRlEhMKCXN1Y2Nlc3NlcxgBIAEoBUIAEg8KBXRyaWVzGAIgASgFQgA6ACKCAgoOS25vd2xlZGdlRW50cnkSCgoCaWQYASABKAkSDwoHcHJvamVjdBgCIAEoCRIQCghhZ2VudF9pZBgDIAEoCRIlCgR0eXBlGAQgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZRIPCgdjb250ZXh0GAUgASgJEg8KB2NvbW1hbmQYBiABKAkSDgoGbGVzc29uGAcgASgJEisKDHN1Y2Nlc3NfcmF0ZRgIIAEoCzIVLm1uZW1lLnYxLlN1Y2Nlc3NSYXRlEgwKBHRhZ3MYCSADKAkSLQoJdGltZXN0YW1wGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKiAgoWQ3JlYXRlS25vd2xlZGdlUmVxdWVzdBIRCgdwcm9qZWN0GAEgASgJQgASEgoIYWdlbnRfaWQYAiABKAlCABInCgR0eXBlGAMgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIAEhEKB2NvbnRleHQYBCABKAlCABIRCgdjb21tYW5kGAUgASgJQgASEAoGbGVzc29uGAYgASgJQgASKwoMc3VjY2Vzc19yYXRlGAcgASgLMhUubW5lbWUudjEuU3VjY2Vzc1JhdGUSDgoEdGFncxgIIAMoCUIAEi8KCXRpbWVzdGFtcBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCABISCghlbnRyeV9pZBgKIAEoCUIAIlUKF0NyZWF0ZUtub3dsZWRnZVJlc3BvbnNlEicKBWVudHJ5GAEgASgLMhgubW5lbWUudjEuS25vd2xlZGdlRW50cnkSEQoJZHVwbGljYXRlGAIgASgIIq8BChZTZWFyY2hLbm93bGVkZ2VSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASFgoHcHJvamVjdBgCIAEoCUIASACIAQESJwoEdHlwZRgDIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGVCABIOCgR0YWdzGAQgAygJQgASDwoFbGltaXQYBSABKAVCABIWCgx0b2tlbl9idWRnZXQYBiABKAVCAEIKCghfcHJvamVjdCKqAQoORm91bmRLbm93bGVkZ2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQESIAoTc3VjY2Vzc19sb3dlcl9ib3VuZBgEIAEoAUgBiAEBQg0KC19zaW1pbGFyaXR5QhYKFF9zdWNjZXNzX2xvd2VyX2JvdW5kIpYBChdTZWFyY2hLbm93bGVkZ2VSZXNwb25zZRIpCgdlbnRyaWVzGAEgAygLMhgubW5lbWUudjEuRm91bmRLbm93bGVkZ2USEAoIbWFya2Rvd24YAiABKAkSEwoLdG9rZW5fY291bnQYAyABKAUSFQoNb21pdHRlZF9jb3VudBgEIAEoBRISCgp3b3Jkc19vbmx5GAUgASgIKoEBCg1Lbm93bGVkZ2VUeXBlEh4KGktOT1dMRURHRV9UWVBFX1VOU1BFQ0lGSUVEEAASGAoUS05PV0xFREdFX1RZUEVfRVJST1IQARIaChZLTk9XTEVER0VfVFlQRV9TVUNDRVNTEAISGgoWS05PV0xFREdFX1RZUEVfUEFUVEVSThADYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * SuccessRate is how often something worked.
@@ -233,11 +233,11 @@ export const KnowledgeEntrySchema: GenMessage<KnowledgeEntry, {jsonType: Knowled
   messageDesc(file_mneme_v1_knowledge, 1);
 
 /**
- * A request to log knowledge.
+ * A request to create an entry of the knowledge log.
  *
- * @generated from message mneme.v1.LogKnowledgeRequest
+ * @generated from message mneme.v1.CreateKnowledgeRequest
  */
-export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
+export type CreateKnowledgeRequest = Message<"mneme.v1.CreateKnowledgeRequest"> & {
   /**
    * The project, usually a repository's name.
    * Required; up to 200 characters, on one line; not blank.
@@ -319,11 +319,11 @@ export type LogKnowledgeRequest = Message<"mneme.v1.LogKnowledgeRequest"> & {
 };
 
 /**
- * A request to log knowledge.
+ * A request to create an entry of the knowledge log.
  *
- * @generated from message mneme.v1.LogKnowledgeRequest
+ * @generated from message mneme.v1.CreateKnowledgeRequest
  */
-export type LogKnowledgeRequestJson = {
+export type CreateKnowledgeRequestJson = {
   /**
    * The project, usually a repository's name.
    * Required; up to 200 characters, on one line; not blank.
@@ -405,18 +405,18 @@ export type LogKnowledgeRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.LogKnowledgeRequest.
- * Use `create(LogKnowledgeRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateKnowledgeRequest.
+ * Use `create(CreateKnowledgeRequestSchema)` to create a new message.
  */
-export const LogKnowledgeRequestSchema: GenMessage<LogKnowledgeRequest, {jsonType: LogKnowledgeRequestJson}> = /*@__PURE__*/
+export const CreateKnowledgeRequestSchema: GenMessage<CreateKnowledgeRequest, {jsonType: CreateKnowledgeRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_knowledge, 2);
 
 /**
- * The logged entry.
+ * The entry.
  *
- * @generated from message mneme.v1.LogKnowledgeResponse
+ * @generated from message mneme.v1.CreateKnowledgeResponse
  */
-export type LogKnowledgeResponse = Message<"mneme.v1.LogKnowledgeResponse"> & {
+export type CreateKnowledgeResponse = Message<"mneme.v1.CreateKnowledgeResponse"> & {
   /**
    * The entry.
    *
@@ -433,11 +433,11 @@ export type LogKnowledgeResponse = Message<"mneme.v1.LogKnowledgeResponse"> & {
 };
 
 /**
- * The logged entry.
+ * The entry.
  *
- * @generated from message mneme.v1.LogKnowledgeResponse
+ * @generated from message mneme.v1.CreateKnowledgeResponse
  */
-export type LogKnowledgeResponseJson = {
+export type CreateKnowledgeResponseJson = {
   /**
    * The entry.
    *
@@ -454,18 +454,18 @@ export type LogKnowledgeResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.LogKnowledgeResponse.
- * Use `create(LogKnowledgeResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateKnowledgeResponse.
+ * Use `create(CreateKnowledgeResponseSchema)` to create a new message.
  */
-export const LogKnowledgeResponseSchema: GenMessage<LogKnowledgeResponse, {jsonType: LogKnowledgeResponseJson}> = /*@__PURE__*/
+export const CreateKnowledgeResponseSchema: GenMessage<CreateKnowledgeResponse, {jsonType: CreateKnowledgeResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_knowledge, 3);
 
 /**
- * A request for knowledge.
+ * A request to search knowledge.
  *
- * @generated from message mneme.v1.QueryKnowledgeRequest
+ * @generated from message mneme.v1.SearchKnowledgeRequest
  */
-export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & {
+export type SearchKnowledgeRequest = Message<"mneme.v1.SearchKnowledgeRequest"> & {
   /**
    * What to look for, in words.
    * Required; up to 8,192 characters; not blank.
@@ -518,11 +518,11 @@ export type QueryKnowledgeRequest = Message<"mneme.v1.QueryKnowledgeRequest"> & 
 };
 
 /**
- * A request for knowledge.
+ * A request to search knowledge.
  *
- * @generated from message mneme.v1.QueryKnowledgeRequest
+ * @generated from message mneme.v1.SearchKnowledgeRequest
  */
-export type QueryKnowledgeRequestJson = {
+export type SearchKnowledgeRequestJson = {
   /**
    * What to look for, in words.
    * Required; up to 8,192 characters; not blank.
@@ -575,10 +575,10 @@ export type QueryKnowledgeRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.QueryKnowledgeRequest.
- * Use `create(QueryKnowledgeRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.SearchKnowledgeRequest.
+ * Use `create(SearchKnowledgeRequestSchema)` to create a new message.
  */
-export const QueryKnowledgeRequestSchema: GenMessage<QueryKnowledgeRequest, {jsonType: QueryKnowledgeRequestJson}> = /*@__PURE__*/
+export const SearchKnowledgeRequestSchema: GenMessage<SearchKnowledgeRequest, {jsonType: SearchKnowledgeRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_knowledge, 4);
 
 /**
@@ -665,9 +665,9 @@ export const FoundKnowledgeSchema: GenMessage<FoundKnowledge, {jsonType: FoundKn
 /**
  * The knowledge found.
  *
- * @generated from message mneme.v1.QueryKnowledgeResponse
+ * @generated from message mneme.v1.SearchKnowledgeResponse
  */
-export type QueryKnowledgeResponse = Message<"mneme.v1.QueryKnowledgeResponse"> & {
+export type SearchKnowledgeResponse = Message<"mneme.v1.SearchKnowledgeResponse"> & {
   /**
    * Best first; exactly those shown in `markdown`.
    *
@@ -709,9 +709,9 @@ export type QueryKnowledgeResponse = Message<"mneme.v1.QueryKnowledgeResponse"> 
 /**
  * The knowledge found.
  *
- * @generated from message mneme.v1.QueryKnowledgeResponse
+ * @generated from message mneme.v1.SearchKnowledgeResponse
  */
-export type QueryKnowledgeResponseJson = {
+export type SearchKnowledgeResponseJson = {
   /**
    * Best first; exactly those shown in `markdown`.
    *
@@ -751,10 +751,10 @@ export type QueryKnowledgeResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.QueryKnowledgeResponse.
- * Use `create(QueryKnowledgeResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.SearchKnowledgeResponse.
+ * Use `create(SearchKnowledgeResponseSchema)` to create a new message.
  */
-export const QueryKnowledgeResponseSchema: GenMessage<QueryKnowledgeResponse, {jsonType: QueryKnowledgeResponseJson}> = /*@__PURE__*/
+export const SearchKnowledgeResponseSchema: GenMessage<SearchKnowledgeResponse, {jsonType: SearchKnowledgeResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_knowledge, 6);
 
 /**

@@ -20,7 +20,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learning_service.proto.
  */
 export const file_mneme_v1_learning_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9tbmVtZS92MS9sZWFybmluZ19zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKwAQoMQWxnb3JpdGhtS2V5EgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCRIQCgZudW1iZXIYAyABKAFIABIOCgR0ZXh0GAQgASgJSAASDQoFd2hvbGUYBSABKAgSEAoDbG93GAYgASgBSAGIAQESEQoEaGlnaBgHIAEoAUgCiAEBEg8KB2Nob2ljZXMYCCADKAlCCQoHZGVmYXVsdEIGCgRfbG93QgcKBV9oaWdoIu4BChRBbGdvcml0aG1EZXNjcmlwdGlvbhIMCgRuYW1lGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGc291cmNlGAMgASgJEhgKEGRpc2NyZXRlX2FjdGlvbnMYBCABKAgSGgoSY29udGludW91c19hY3Rpb25zGAUgASgIEhQKDG9wZW5fYWN0aW9ucxgGIAEoCBIRCglvbl9wb2xpY3kYByABKAgSJAoEa2V5cxgIIAMoCzIWLm1uZW1lLnYxLkFsZ29yaXRobUtleRIRCglhdmFpbGFibGUYCSABKAgSDwoHbWlzc2luZxgKIAEoCSIwChlEZXNjcmliZUFsZ29yaXRobXNSZXF1ZXN0EhMKCWFsZ29yaXRobRgBIAEoCUIAIlAKGkRlc2NyaWJlQWxnb3JpdGhtc1Jlc3BvbnNlEjIKCmFsZ29yaXRobXMYASADKAsyHi5tbmVtZS52MS5BbGdvcml0aG1EZXNjcmlwdGlvbiKDAgoiTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASEwoJYWxnb3JpdGhtGAIgASgJQgASKQoGY29uZmlnGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiQKC3N0YXRlX3NwYWNlGAQgASgLMg8ubW5lbWUudjEuU3BhY2USJQoMYWN0aW9uX3NwYWNlGAUgASgLMg8ubW5lbWUudjEuU3BhY2USDgoEc2VlZBgGIAEoA0IAEioKCGxlYXJuaW5nGAcgASgOMhYubW5lbWUudjEuTGVhcm5pbmdNb2RlQgAiYgojTGVhcm5pbmdTZXJ2aWNlU3RhcnRTZXNzaW9uUmVzcG9uc2USKgoHc2Vzc2lvbhgBIAEoCzIZLm1uZW1lLnYxLkxlYXJuaW5nU2Vzc2lvbhIPCgdyZXN1bWVkGAIgASgIIjEKGUdldExlYXJuaW5nU2Vzc2lvblJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAIkgKGkdldExlYXJuaW5nU2Vzc2lvblJlc3BvbnNlEioKB3Nlc3Npb24YASABKAsyGS5tbmVtZS52MS5MZWFybmluZ1Nlc3Npb24iiQEKG0xpc3RMZWFybmluZ1Nlc3Npb25zUmVxdWVzdBITCglhbGdvcml0aG0YASABKAlCABIqCgZzdGF0dXMYAiABKA4yGC5tbmVtZS52MS5MZWFybmluZ1N0YXR1c0IAEhMKCXBhZ2Vfc2l6ZRgDIAEoBUIAEhQKCnBhZ2VfdG9rZW4YBCABKAlCACJkChxMaXN0TGVhcm5pbmdTZXNzaW9uc1Jlc3BvbnNlEisKCHNlc3Npb25zGAEgAygLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI0ChxEZWxldGVMZWFybmluZ1Nlc3Npb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCACIfCh1EZWxldGVMZWFybmluZ1Nlc3Npb25SZXNwb25zZSL8AQoOUHJlZGljdFJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEiAKBXN0YXRlGAIgASgLMg8ubW5lbWUudjEuU3RhdGVCABIPCgdleHBsb3JlGAMgASgIEisKD2FsbG93ZWRfYWN0aW9ucxgEIAMoCzIQLm1uZW1lLnYxLkFjdGlvbkIAEhIKCGFjdG9yX2lkGAUgASgJQgASHAoNdGFyZ2V0X3JldHVybhgGIAEoAUIASACIAQESMAoOb25seV9pZl9iZXR0ZXIYByABKAsyGC5tbmVtZS52MS5Qb2xpY3lCYXNlbGluZUIQCg5fdGFyZ2V0X3JldHVybiJgCg9QcmVkaWN0UmVzcG9uc2USKAoKcHJlZGljdGlvbhgBIAEoCzIULm1uZW1lLnYxLlByZWRpY3Rpb24SIwoEZ2F0ZRgCIAEoCzIVLm1uZW1lLnYxLkdhdGVWZXJkaWN0IpYDCg9GZWVkYmFja1JlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhcKDXByZWRpY3Rpb25faWQYAiABKAlCABIeCgVzdGF0ZRgDIAEoCzIPLm1uZW1lLnYxLlN0YXRlEiAKBmFjdGlvbhgEIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhIQCgZyZXdhcmQYBSABKAFCABIjCgpuZXh0X3N0YXRlGAYgASgLMg8ubW5lbWUudjEuU3RhdGUSEgoKdGVybWluYXRlZBgHIAEoCBIRCgl0cnVuY2F0ZWQYCCABKAgSEgoIYWN0b3JfaWQYCSABKAlCABIaCgtwcm9iYWJpbGl0eRgKIAEoAUIASACIAQESMAoUbmV4dF9hbGxvd2VkX2FjdGlvbnMYCyADKAsyEC5tbmVtZS52MS5BY3Rpb25CABIVCgtmZWVkYmFja19pZBgMIAEoCUIAEisKD2FsbG93ZWRfYWN0aW9ucxgNIAMoCzIQLm1uZW1lLnYxLkFjdGlvbkIAQg4KDF9wcm9iYWJpbGl0eSLCAQoQRmVlZGJhY2tSZXNwb25zZRISCgp0cmFuc2l0aW9uGAEgASgDEhEKCWR1cGxpY2F0ZRgCIAEoCBIPCgd1cGRhdGVzGAMgASgDEhEKBGxvc3MYBCABKAFIAIgBARIXCgp2YWx1ZV9tZWFuGAUgASgBSAGIAQESFgoOZXBpc29kZV9yZXdhcmQYBiABKAESGgoSZXBpc29kZXNfY29tcGxldGVkGAcgASgDQgcKBV9sb3NzQg0KC192YWx1ZV9tZWFuIp0BCghBY3RTdGF0ZRIgCgVzdGF0ZRgBIAEoCzIPLm1uZW1lLnYxLlN0YXRlQgASEgoIYWN0b3JfaWQYAiABKAlCABIrCg9hbGxvd2VkX2FjdGlvbnMYAyADKAsyEC5tbmVtZS52MS5BY3Rpb25CABIcCg10YXJnZXRfcmV0dXJuGAQgASgBQgBIAIgBAUIQCg5fdGFyZ2V0X3JldHVybiLkAQoKQWN0UmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASKAoIZmVlZGJhY2sYAiADKAsyFC5tbmVtZS52MS5FeHBlcmllbmNlQgASJAoGc3RhdGVzGAMgAygLMhIubW5lbWUudjEuQWN0U3RhdGVCABIPCgdleHBsb3JlGAQgASgIEhMKC3dpdGhfc2NvcmVzGAUgASgIEhgKEHdpdGhvdXRfZmVlZGJhY2sYBiABKAgSMAoOb25seV9pZl9iZXR0ZXIYByABKAsyGC5tbmVtZS52MS5Qb2xpY3lCYXNlbGluZSK7AQoLQWN0UmVzcG9uc2USKQoLcHJlZGljdGlvbnMYASADKAsyFC5tbmVtZS52MS5QcmVkaWN0aW9uEhMKC3RyYW5zaXRpb25zGAIgASgDEhoKEmVwaXNvZGVzX2NvbXBsZXRlZBgDIAEoAxIPCgd1cGRhdGVzGAQgASgDEhEKBGxvc3MYBSABKAFIAIgBARIjCgRnYXRlGAYgASgLMhUubW5lbWUudjEuR2F0ZVZlcmRpY3RCBwoFX2xvc3MiTwoMVHJhaW5SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABITCgludW1fc3RlcHMYAiABKAVCABIUCgpiYXRjaF9zaXplGAMgASgFQgAiigIKDVRyYWluUmVzcG9uc2USFwoPc3RlcHNfY29tcGxldGVkGAEgASgDEhEKCW51bV9zdGVwcxgCIAEoAxIPCgd1cGRhdGVzGAMgASgDEhEKBGxvc3MYBCABKAFIAIgBARIXCgp2YWx1ZV9tZWFuGAUgASgBSAGIAQESGgoNZ3JhZGllbnRfbm9ybRgGIAEoAUgCiAEBEhgKEHN0ZXBzX3Blcl9zZWNvbmQYByABKAESMAoNdHJhaW5pbmdfdGltZRgIIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIHCgVfbG9zc0INCgtfdmFsdWVfbWVhbkIQCg5fZ3JhZGllbnRfbm9ybSKcAQoXUmVjb3JkRXhwZXJpZW5jZVJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEiUKBXN0ZXBzGAIgAygLMhQubW5lbWUudjEuRXhwZXJpZW5jZUIAEhcKDXRyYWplY3RvcnlfaWQYAyABKAlCABIrCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCACK0AQoYUmVjb3JkRXhwZXJpZW5jZVJlc3BvbnNlEhUKDXRyYWplY3RvcnlfaWQYASABKAkSFgoOc3RlcHNfcmVjb3JkZWQYAiABKAMSFAoMdG90YWxfcmV3YXJkGAMgASgBEhMKC3RyYW5zaXRpb25zGAQgASgDEg8KB3VwZGF0ZXMYBSABKAMSGAoQZXhwZXJpZW5jZV9ieXRlcxgGIAEoAxITCgt1dGlsaXphdGlvbhgHIAEoASKeAQoZUmVjb3JkVHJhamVjdG9yaWVzUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASJQoFc3RlcHMYAiADKAsyFC5tbmVtZS52MS5FeHBlcmllbmNlQgASFwoNdHJhamVjdG9yeV9pZBgDIAEoCUIAEisKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAItIBChpSZWNvcmRUcmFqZWN0b3JpZXNSZXNwb25zZRIaChJhY2tub3dsZWRnZWRfY291bnQYASABKAMSEwoLa25vd25fY291bnQYAiABKAMSFgoOc3RlcHNfcmVjb3JkZWQYAyABKAMSFgoOdHJhamVjdG9yeV9pZHMYBCADKAkSEwoLdHJhbnNpdGlvbnMYBSABKAMSDwoHdXBkYXRlcxgGIAEoAxIYChBleHBlcmllbmNlX2J5dGVzGAcgASgDEhMKC3V0aWxpemF0aW9uGAggASgBIloKF0xpc3RUcmFqZWN0b3JpZXNSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABITCglwYWdlX3NpemUYAiABKAVCABIUCgpwYWdlX3Rva2VuGAMgASgJQgAiXwoYTGlzdFRyYWplY3Rvcmllc1Jlc3BvbnNlEioKDHRyYWplY3RvcmllcxgBIAMoCzIULm1uZW1lLnYxLlRyYWplY3RvcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJImoKEUdldE1ldHJpY3NSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIVCgt3aW5kb3dfc2l6ZRgCIAEoBUIAEhYKDGhpc3Rvcnlfc2l6ZRgDIAEoBUIAEhAKCGV2YWx1YXRlGAQgASgIInMKEkdldE1ldHJpY3NSZXNwb25zZRIqCgdtZXRyaWNzGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdNZXRyaWNzEjEKCmV2YWx1YXRpb24YAiABKAsyHS5tbmVtZS52MS5PZmZQb2xpY3lFdmFsdWF0aW9uIpcBCg5FeHBsYWluUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASIAoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZUIAEiAKBmFjdGlvbhgDIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhIrCg9hbGxvd2VkX2FjdGlvbnMYBCADKAsyEC5tbmVtZS52MS5BY3Rpb25CACI9Cg9FeHBsYWluUmVzcG9uc2USKgoLZXhwbGFuYXRpb24YASABKAsyFS5tbmVtZS52MS5FeHBsYW5hdGlvbiLRAgoSU2hhcGVSZXdhcmRSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIaChBleHRyaW5zaWNfcmV3YXJkGAIgASgBQgASIAoFc3RhdGUYAyABKAsyDy5tbmVtZS52MS5TdGF0ZUIAEiMKCm5leHRfc3RhdGUYBCABKAsyDy5tbmVtZS52MS5TdGF0ZRIgCgZhY3Rpb24YBSABKAsyEC5tbmVtZS52MS5BY3Rpb24SEgoKdGVybWluYXRlZBgGIAEoCBISCghhY3Rvcl9pZBgHIAEoCUIAEi0KDHNoYXBpbmdfdHlwZRgIIAEoDjIVLm1uZW1lLnYxLlNoYXBpbmdUeXBlQgASHQoOc2hhcGluZ193ZWlnaHQYCSABKAFCAEgAiAEBEhcKD3BvdGVudGlhbF9iYXNlZBgKIAEoCEIRCg9fc2hhcGluZ193ZWlnaHQiuQEKE1NoYXBlUmV3YXJkUmVzcG9uc2USGAoQZXh0cmluc2ljX3Jld2FyZBgBIAEoARIYChBpbnRyaW5zaWNfcmV3YXJkGAIgASgBEhUKDXNoYXBlZF9yZXdhcmQYAyABKAESLwoKY29tcG9uZW50cxgEIAEoCzIbLm1uZW1lLnYxLlNoYXBpbmdDb21wb25lbnRzEhkKEWtlZXBzX2Jlc3RfcG9saWN5GAUgASgIEgsKA3doeRgGIAEoCSK6AQoPVHJhbnNmZXJSZXF1ZXN0EhsKEXNvdXJjZV9zZXNzaW9uX2lkGAEgASgJQgASGwoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAlCABIvCg10cmFuc2Zlcl90eXBlGAMgASgOMhYubW5lbWUudjEuVHJhbnNmZXJUeXBlQgASIwoUc2ltaWxhcml0eV90aHJlc2hvbGQYBCABKAFCAEgAiAEBQhcKFV9zaW1pbGFyaXR5X3RocmVzaG9sZCKPAgoQVHJhbnNmZXJSZXNwb25zZRIxCg90YXNrX3NpbWlsYXJpdHkYASABKAsyGC5tbmVtZS52MS5UYXNrU2ltaWxhcml0eRIeChZwYXJhbWV0ZXJzX3RyYW5zZmVycmVkGAIgASgDEjsKFHBlcmZvcm1hbmNlX2Jhc2VsaW5lGAMgASgLMh0ubW5lbWUudjEuT2ZmUG9saWN5RXZhbHVhdGlvbhJBChpwZXJmb3JtYW5jZV9hZnRlcl90cmFuc2ZlchgEIAEoCzIdLm1uZW1lLnYxLk9mZlBvbGljeUV2YWx1YXRpb24SGAoLaW1wcm92ZW1lbnQYBSABKAFIAIgBAUIOCgxfaW1wcm92ZW1lbnQilQEKIExlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABITCgtza2lwX2V4cG9ydBgCIAEoCBIeCg9taW5fcGVyZm9ybWFuY2UYAyABKAFCAEgAiAEBEhIKCnNraXBfc2tpbGwYBCABKAhCEgoQX21pbl9wZXJmb3JtYW5jZSKbAgohTGVhcm5pbmdTZXJ2aWNlRW5kU2Vzc2lvblJlc3BvbnNlEioKB3Nlc3Npb24YASABKAsyGS5tbmVtZS52MS5MZWFybmluZ1Nlc3Npb24SKgoHbWV0cmljcxgCIAEoCzIZLm1uZW1lLnYxLkxlYXJuaW5nTWV0cmljcxISCgptb2RlbF9wYXRoGAMgASgJEhMKC21vZGVsX2J5dGVzGAQgASgDEhcKD21lZXRzX3NraWxsX2JhchgFIAEoCBIzChBzZXNzaW9uX2R1cmF0aW9uGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCHNraWxsX2lkGAcgASgJEhUKDXNraWxsX2NyZWF0ZWQYCCABKAgiLAoURG93bmxvYWRNb2RlbFJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAIk0KFURvd25sb2FkTW9kZWxSZXNwb25zZRImCgVtb2RlbBgBIAEoCzIXLm1uZW1lLnYxLkV4cG9ydGVkTW9kZWwSDAoEZGF0YRgCIAEoDDKyDQoPTGVhcm5pbmdTZXJ2aWNlEmQKEkRlc2NyaWJlQWxnb3JpdGhtcxIjLm1uZW1lLnYxLkRlc2NyaWJlQWxnb3JpdGhtc1JlcXVlc3QaJC5tbmVtZS52MS5EZXNjcmliZUFsZ29yaXRobXNSZXNwb25zZSIDkAIBEnAKDFN0YXJ0U2Vzc2lvbhIsLm1uZW1lLnYxLkxlYXJuaW5nU2VydmljZVN0YXJ0U2Vzc2lvblJlcXVlc3QaLS5tbmVtZS52MS5MZWFybmluZ1NlcnZpY2VTdGFydFNlc3Npb25SZXNwb25zZSIDkAIAEmQKEkdldExlYXJuaW5nU2Vzc2lvbhIjLm1uZW1lLnYxLkdldExlYXJuaW5nU2Vzc2lvblJlcXVlc3QaJC5tbmVtZS52MS5HZXRMZWFybmluZ1Nlc3Npb25SZXNwb25zZSIDkAIBEmoKFExpc3RMZWFybmluZ1Nlc3Npb25zEiUubW5lbWUudjEuTGlzdExlYXJuaW5nU2Vzc2lvbnNSZXF1ZXN0GiYubW5lbWUudjEuTGlzdExlYXJuaW5nU2Vzc2lvbnNSZXNwb25zZSIDkAIBEm0KFURlbGV0ZUxlYXJuaW5nU2Vzc2lvbhImLm1uZW1lLnYxLkRlbGV0ZUxlYXJuaW5nU2Vzc2lvblJlcXVlc3QaJy5tbmVtZS52MS5EZWxldGVMZWFybmluZ1Nlc3Npb25SZXNwb25zZSIDkAIAEkMKB1ByZWRpY3QSGC5tbmVtZS52MS5QcmVkaWN0UmVxdWVzdBoZLm1uZW1lLnYxLlByZWRpY3RSZXNwb25zZSIDkAIBEkYKCEZlZWRiYWNrEhkubW5lbWUudjEuRmVlZGJhY2tSZXF1ZXN0GhoubW5lbWUudjEuRmVlZGJhY2tSZXNwb25zZSIDkAIAEl4KEFJlY29yZEV4cGVyaWVuY2USIS5tbmVtZS52MS5SZWNvcmRFeHBlcmllbmNlUmVxdWVzdBoiLm1uZW1lLnYxLlJlY29yZEV4cGVyaWVuY2VSZXNwb25zZSIDkAIAEmgKElJlY29yZFRyYWplY3RvcmllcxIjLm1uZW1lLnYxLlJlY29yZFRyYWplY3Rvcmllc1JlcXVlc3QaJC5tbmVtZS52MS5SZWNvcmRUcmFqZWN0b3JpZXNSZXNwb25zZSIDkAIAKAEwARJeChBMaXN0VHJhamVjdG9yaWVzEiEubW5lbWUudjEuTGlzdFRyYWplY3Rvcmllc1JlcXVlc3QaIi5tbmVtZS52MS5MaXN0VHJhamVjdG9yaWVzUmVzcG9uc2UiA5ACARJgChBJbXBvcnRFeHBlcmllbmNlEiEubW5lbWUudjEuSW1wb3J0RXhwZXJpZW5jZVJlcXVlc3QaIi5tbmVtZS52MS5JbXBvcnRFeHBlcmllbmNlUmVzcG9uc2UiA5ACAjABEjsKA0FjdBIULm1uZW1lLnYxLkFjdFJlcXVlc3QaFS5tbmVtZS52MS5BY3RSZXNwb25zZSIDkAIAKAEwARI/CgVUcmFpbhIWLm1uZW1lLnYxLlRyYWluUmVxdWVzdBoXLm1uZW1lLnYxLlRyYWluUmVzcG9uc2UiA5ACADABEkwKCkdldE1ldHJpY3MSGy5tbmVtZS52MS5HZXRNZXRyaWNzUmVxdWVzdBocLm1uZW1lLnYxLkdldE1ldHJpY3NSZXNwb25zZSIDkAIBEkMKB0V4cGxhaW4SGC5tbmVtZS52MS5FeHBsYWluUmVxdWVzdBoZLm1uZW1lLnYxLkV4cGxhaW5SZXNwb25zZSIDkAIBEk8KC1NoYXBlUmV3YXJkEhwubW5lbWUudjEuU2hhcGVSZXdhcmRSZXF1ZXN0Gh0ubW5lbWUudjEuU2hhcGVSZXdhcmRSZXNwb25zZSIDkAIAEkYKCFRyYW5zZmVyEhkubW5lbWUudjEuVHJhbnNmZXJSZXF1ZXN0GhoubW5lbWUudjEuVHJhbnNmZXJSZXNwb25zZSIDkAIAEmoKCkVuZFNlc3Npb24SKi5tbmVtZS52MS5MZWFybmluZ1NlcnZpY2VFbmRTZXNzaW9uUmVxdWVzdBorLm1uZW1lLnYxLkxlYXJuaW5nU2VydmljZUVuZFNlc3Npb25SZXNwb25zZSIDkAICElcKDURvd25sb2FkTW9kZWwSHi5tbmVtZS52MS5Eb3dubG9hZE1vZGVsUmVxdWVzdBofLm1uZW1lLnYxLkRvd25sb2FkTW9kZWxSZXNwb25zZSIDkAIBMAFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_mneme_v1_learning, file_mneme_v1_learning_import, file_mneme_v1_learning_trust]);
+  fileDesc("Ch9tbmVtZS92MS9sZWFybmluZ19zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKwAQoMQWxnb3JpdGhtS2V5EgwKBG5hbWUYASABKAkSDwoHbWVhbmluZxgCIAEoCRIQCgZudW1iZXIYAyABKAFIABIOCgR0ZXh0GAQgASgJSAASDQoFd2hvbGUYBSABKAgSEAoDbG93GAYgASgBSAGIAQESEQoEaGlnaBgHIAEoAUgCiAEBEg8KB2Nob2ljZXMYCCADKAlCCQoHZGVmYXVsdEIGCgRfbG93QgcKBV9oaWdoIu4BChRBbGdvcml0aG1EZXNjcmlwdGlvbhIMCgRuYW1lGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGc291cmNlGAMgASgJEhgKEGRpc2NyZXRlX2FjdGlvbnMYBCABKAgSGgoSY29udGludW91c19hY3Rpb25zGAUgASgIEhQKDG9wZW5fYWN0aW9ucxgGIAEoCBIRCglvbl9wb2xpY3kYByABKAgSJAoEa2V5cxgIIAMoCzIWLm1uZW1lLnYxLkFsZ29yaXRobUtleRIRCglhdmFpbGFibGUYCSABKAgSDwoHbWlzc2luZxgKIAEoCSIsChVMaXN0QWxnb3JpdGhtc1JlcXVlc3QSEwoJYWxnb3JpdGhtGAEgASgJQgAiTAoWTGlzdEFsZ29yaXRobXNSZXNwb25zZRIyCgphbGdvcml0aG1zGAEgAygLMh4ubW5lbWUudjEuQWxnb3JpdGhtRGVzY3JpcHRpb24i/AEKG1N0YXJ0TGVhcm5pbmdTZXNzaW9uUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASEwoJYWxnb3JpdGhtGAIgASgJQgASKQoGY29uZmlnGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiQKC3N0YXRlX3NwYWNlGAQgASgLMg8ubW5lbWUudjEuU3BhY2USJQoMYWN0aW9uX3NwYWNlGAUgASgLMg8ubW5lbWUudjEuU3BhY2USDgoEc2VlZBgGIAEoA0IAEioKCGxlYXJuaW5nGAcgASgOMhYubW5lbWUudjEuTGVhcm5pbmdNb2RlQgAiWwocU3RhcnRMZWFybmluZ1Nlc3Npb25SZXNwb25zZRIqCgdzZXNzaW9uGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uEg8KB3Jlc3VtZWQYAiABKAgiMQoZR2V0TGVhcm5pbmdTZXNzaW9uUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgAiSAoaR2V0TGVhcm5pbmdTZXNzaW9uUmVzcG9uc2USKgoHc2Vzc2lvbhgBIAEoCzIZLm1uZW1lLnYxLkxlYXJuaW5nU2Vzc2lvbiKJAQobTGlzdExlYXJuaW5nU2Vzc2lvbnNSZXF1ZXN0EhMKCWFsZ29yaXRobRgBIAEoCUIAEioKBnN0YXR1cxgCIAEoDjIYLm1uZW1lLnYxLkxlYXJuaW5nU3RhdHVzQgASEwoJcGFnZV9zaXplGAMgASgFQgASFAoKcGFnZV90b2tlbhgEIAEoCUIAImQKHExpc3RMZWFybmluZ1Nlc3Npb25zUmVzcG9uc2USKwoIc2Vzc2lvbnMYASADKAsyGS5tbmVtZS52MS5MZWFybmluZ1Nlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjQKHERlbGV0ZUxlYXJuaW5nU2Vzc2lvblJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAIh8KHURlbGV0ZUxlYXJuaW5nU2Vzc2lvblJlc3BvbnNlIvwBCg5QcmVkaWN0UmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASIAoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZUIAEg8KB2V4cGxvcmUYAyABKAgSKwoPYWxsb3dlZF9hY3Rpb25zGAQgAygLMhAubW5lbWUudjEuQWN0aW9uQgASEgoIYWN0b3JfaWQYBSABKAlCABIcCg10YXJnZXRfcmV0dXJuGAYgASgBQgBIAIgBARIwCg5vbmx5X2lmX2JldHRlchgHIAEoCzIYLm1uZW1lLnYxLlBvbGljeUJhc2VsaW5lQhAKDl90YXJnZXRfcmV0dXJuImAKD1ByZWRpY3RSZXNwb25zZRIoCgpwcmVkaWN0aW9uGAEgASgLMhQubW5lbWUudjEuUHJlZGljdGlvbhIjCgRnYXRlGAIgASgLMhUubW5lbWUudjEuR2F0ZVZlcmRpY3QilgMKD0ZlZWRiYWNrUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASFwoNcHJlZGljdGlvbl9pZBgCIAEoCUIAEh4KBXN0YXRlGAMgASgLMg8ubW5lbWUudjEuU3RhdGUSIAoGYWN0aW9uGAQgASgLMhAubW5lbWUudjEuQWN0aW9uEhAKBnJld2FyZBgFIAEoAUIAEiMKCm5leHRfc3RhdGUYBiABKAsyDy5tbmVtZS52MS5TdGF0ZRISCgp0ZXJtaW5hdGVkGAcgASgIEhEKCXRydW5jYXRlZBgIIAEoCBISCghhY3Rvcl9pZBgJIAEoCUIAEhoKC3Byb2JhYmlsaXR5GAogASgBQgBIAIgBARIwChRuZXh0X2FsbG93ZWRfYWN0aW9ucxgLIAMoCzIQLm1uZW1lLnYxLkFjdGlvbkIAEhUKC2ZlZWRiYWNrX2lkGAwgASgJQgASKwoPYWxsb3dlZF9hY3Rpb25zGA0gAygLMhAubW5lbWUudjEuQWN0aW9uQgBCDgoMX3Byb2JhYmlsaXR5IsIBChBGZWVkYmFja1Jlc3BvbnNlEhIKCnRyYW5zaXRpb24YASABKAMSEQoJZHVwbGljYXRlGAIgASgIEg8KB3VwZGF0ZXMYAyABKAMSEQoEbG9zcxgEIAEoAUgAiAEBEhcKCnZhbHVlX21lYW4YBSABKAFIAYgBARIWCg5lcGlzb2RlX3Jld2FyZBgGIAEoARIaChJlcGlzb2Rlc19jb21wbGV0ZWQYByABKANCBwoFX2xvc3NCDQoLX3ZhbHVlX21lYW4inQEKCEFjdFN0YXRlEiAKBXN0YXRlGAEgASgLMg8ubW5lbWUudjEuU3RhdGVCABISCghhY3Rvcl9pZBgCIAEoCUIAEisKD2FsbG93ZWRfYWN0aW9ucxgDIAMoCzIQLm1uZW1lLnYxLkFjdGlvbkIAEhwKDXRhcmdldF9yZXR1cm4YBCABKAFCAEgAiAEBQhAKDl90YXJnZXRfcmV0dXJuIuQBCgpBY3RSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIoCghmZWVkYmFjaxgCIAMoCzIULm1uZW1lLnYxLkV4cGVyaWVuY2VCABIkCgZzdGF0ZXMYAyADKAsyEi5tbmVtZS52MS5BY3RTdGF0ZUIAEg8KB2V4cGxvcmUYBCABKAgSEwoLd2l0aF9zY29yZXMYBSABKAgSGAoQd2l0aG91dF9mZWVkYmFjaxgGIAEoCBIwCg5vbmx5X2lmX2JldHRlchgHIAEoCzIYLm1uZW1lLnYxLlBvbGljeUJhc2VsaW5lIrsBCgtBY3RSZXNwb25zZRIpCgtwcmVkaWN0aW9ucxgBIAMoCzIULm1uZW1lLnYxLlByZWRpY3Rpb24SEwoLdHJhbnNpdGlvbnMYAiABKAMSGgoSZXBpc29kZXNfY29tcGxldGVkGAMgASgDEg8KB3VwZGF0ZXMYBCABKAMSEQoEbG9zcxgFIAEoAUgAiAEBEiMKBGdhdGUYBiABKAsyFS5tbmVtZS52MS5HYXRlVmVyZGljdEIHCgVfbG9zcyJPCgxUcmFpblJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhMKCW51bV9zdGVwcxgCIAEoBUIAEhQKCmJhdGNoX3NpemUYAyABKAVCACKKAgoNVHJhaW5SZXNwb25zZRIXCg9zdGVwc19jb21wbGV0ZWQYASABKAMSEQoJbnVtX3N0ZXBzGAIgASgDEg8KB3VwZGF0ZXMYAyABKAMSEQoEbG9zcxgEIAEoAUgAiAEBEhcKCnZhbHVlX21lYW4YBSABKAFIAYgBARIaCg1ncmFkaWVudF9ub3JtGAYgASgBSAKIAQESGAoQc3RlcHNfcGVyX3NlY29uZBgHIAEoARIwCg10cmFpbmluZ190aW1lGAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgcKBV9sb3NzQg0KC192YWx1ZV9tZWFuQhAKDl9ncmFkaWVudF9ub3JtIpwBChdSZWNvcmRFeHBlcmllbmNlUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASJQoFc3RlcHMYAiADKAsyFC5tbmVtZS52MS5FeHBlcmllbmNlQgASFwoNdHJhamVjdG9yeV9pZBgDIAEoCUIAEisKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAIrQBChhSZWNvcmRFeHBlcmllbmNlUmVzcG9uc2USFQoNdHJhamVjdG9yeV9pZBgBIAEoCRIWCg5zdGVwc19yZWNvcmRlZBgCIAEoAxIUCgx0b3RhbF9yZXdhcmQYAyABKAESEwoLdHJhbnNpdGlvbnMYBCABKAMSDwoHdXBkYXRlcxgFIAEoAxIYChBleHBlcmllbmNlX2J5dGVzGAYgASgDEhMKC3V0aWxpemF0aW9uGAcgASgBIp4BChlSZWNvcmRUcmFqZWN0b3JpZXNSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIlCgVzdGVwcxgCIAMoCzIULm1uZW1lLnYxLkV4cGVyaWVuY2VCABIXCg10cmFqZWN0b3J5X2lkGAMgASgJQgASKwoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgAi0gEKGlJlY29yZFRyYWplY3Rvcmllc1Jlc3BvbnNlEhoKEmFja25vd2xlZGdlZF9jb3VudBgBIAEoAxITCgtrbm93bl9jb3VudBgCIAEoAxIWCg5zdGVwc19yZWNvcmRlZBgDIAEoAxIWCg50cmFqZWN0b3J5X2lkcxgEIAMoCRITCgt0cmFuc2l0aW9ucxgFIAEoAxIPCgd1cGRhdGVzGAYgASgDEhgKEGV4cGVyaWVuY2VfYnl0ZXMYByABKAMSEwoLdXRpbGl6YXRpb24YCCABKAEiWgoXTGlzdFRyYWplY3Rvcmllc1JlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJfChhMaXN0VHJhamVjdG9yaWVzUmVzcG9uc2USKgoMdHJhamVjdG9yaWVzGAEgAygLMhQubW5lbWUudjEuVHJhamVjdG9yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkicgoZR2V0TGVhcm5pbmdNZXRyaWNzUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASFQoLd2luZG93X3NpemUYAiABKAVCABIWCgxoaXN0b3J5X3NpemUYAyABKAVCABIQCghldmFsdWF0ZRgEIAEoCCJ7ChpHZXRMZWFybmluZ01ldHJpY3NSZXNwb25zZRIqCgdtZXRyaWNzGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdNZXRyaWNzEjEKCmV2YWx1YXRpb24YAiABKAsyHS5tbmVtZS52MS5PZmZQb2xpY3lFdmFsdWF0aW9uIpcBCg5FeHBsYWluUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASIAoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZUIAEiAKBmFjdGlvbhgDIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhIrCg9hbGxvd2VkX2FjdGlvbnMYBCADKAsyEC5tbmVtZS52MS5BY3Rpb25CACI9Cg9FeHBsYWluUmVzcG9uc2USKgoLZXhwbGFuYXRpb24YASABKAsyFS5tbmVtZS52MS5FeHBsYW5hdGlvbiLRAgoSU2hhcGVSZXdhcmRSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIaChBleHRyaW5zaWNfcmV3YXJkGAIgASgBQgASIAoFc3RhdGUYAyABKAsyDy5tbmVtZS52MS5TdGF0ZUIAEiMKCm5leHRfc3RhdGUYBCABKAsyDy5tbmVtZS52MS5TdGF0ZRIgCgZhY3Rpb24YBSABKAsyEC5tbmVtZS52MS5BY3Rpb24SEgoKdGVybWluYXRlZBgGIAEoCBISCghhY3Rvcl9pZBgHIAEoCUIAEi0KDHNoYXBpbmdfdHlwZRgIIAEoDjIVLm1uZW1lLnYxLlNoYXBpbmdUeXBlQgASHQoOc2hhcGluZ193ZWlnaHQYCSABKAFCAEgAiAEBEhcKD3BvdGVudGlhbF9iYXNlZBgKIAEoCEIRCg9fc2hhcGluZ193ZWlnaHQiuQEKE1NoYXBlUmV3YXJkUmVzcG9uc2USGAoQZXh0cmluc2ljX3Jld2FyZBgBIAEoARIYChBpbnRyaW5zaWNfcmV3YXJkGAIgASgBEhUKDXNoYXBlZF9yZXdhcmQYAyABKAESLwoKY29tcG9uZW50cxgEIAEoCzIbLm1uZW1lLnYxLlNoYXBpbmdDb21wb25lbnRzEhkKEWtlZXBzX2Jlc3RfcG9saWN5GAUgASgIEgsKA3doeRgGIAEoCSK6AQoPVHJhbnNmZXJSZXF1ZXN0EhsKEXNvdXJjZV9zZXNzaW9uX2lkGAEgASgJQgASGwoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAlCABIvCg10cmFuc2Zlcl90eXBlGAMgASgOMhYubW5lbWUudjEuVHJhbnNmZXJUeXBlQgASIwoUc2ltaWxhcml0eV90aHJlc2hvbGQYBCABKAFCAEgAiAEBQhcKFV9zaW1pbGFyaXR5X3RocmVzaG9sZCKPAgoQVHJhbnNmZXJSZXNwb25zZRIxCg90YXNrX3NpbWlsYXJpdHkYASABKAsyGC5tbmVtZS52MS5UYXNrU2ltaWxhcml0eRIeChZwYXJhbWV0ZXJzX3RyYW5zZmVycmVkGAIgASgDEjsKFHBlcmZvcm1hbmNlX2Jhc2VsaW5lGAMgASgLMh0ubW5lbWUudjEuT2ZmUG9saWN5RXZhbHVhdGlvbhJBChpwZXJmb3JtYW5jZV9hZnRlcl90cmFuc2ZlchgEIAEoCzIdLm1uZW1lLnYxLk9mZlBvbGljeUV2YWx1YXRpb24SGAoLaW1wcm92ZW1lbnQYBSABKAFIAIgBAUIOCgxfaW1wcm92ZW1lbnQijgEKGUVuZExlYXJuaW5nU2Vzc2lvblJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhMKC3NraXBfZXhwb3J0GAIgASgIEh4KD21pbl9wZXJmb3JtYW5jZRgDIAEoAUIASACIAQESEgoKc2tpcF9za2lsbBgEIAEoCEISChBfbWluX3BlcmZvcm1hbmNlIpQCChpFbmRMZWFybmluZ1Nlc3Npb25SZXNwb25zZRIqCgdzZXNzaW9uGAEgASgLMhkubW5lbWUudjEuTGVhcm5pbmdTZXNzaW9uEioKB21ldHJpY3MYAiABKAsyGS5tbmVtZS52MS5MZWFybmluZ01ldHJpY3MSEgoKbW9kZWxfcGF0aBgDIAEoCRITCgttb2RlbF9ieXRlcxgEIAEoAxIXCg9tZWV0c19za2lsbF9iYXIYBSABKAgSMwoQc2Vzc2lvbl9kdXJhdGlvbhgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghza2lsbF9pZBgHIAEoCRIVCg1za2lsbF9jcmVhdGVkGAggASgIIiwKFERvd25sb2FkTW9kZWxSZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCACJNChVEb3dubG9hZE1vZGVsUmVzcG9uc2USJgoFbW9kZWwYASABKAsyFy5tbmVtZS52MS5FeHBvcnRlZE1vZGVsEgwKBGRhdGEYAiABKAwysg0KD0xlYXJuaW5nU2VydmljZRJYCg5MaXN0QWxnb3JpdGhtcxIfLm1uZW1lLnYxLkxpc3RBbGdvcml0aG1zUmVxdWVzdBogLm1uZW1lLnYxLkxpc3RBbGdvcml0aG1zUmVzcG9uc2UiA5ACARJqChRTdGFydExlYXJuaW5nU2Vzc2lvbhIlLm1uZW1lLnYxLlN0YXJ0TGVhcm5pbmdTZXNzaW9uUmVxdWVzdBomLm1uZW1lLnYxLlN0YXJ0TGVhcm5pbmdTZXNzaW9uUmVzcG9uc2UiA5ACABJkChJHZXRMZWFybmluZ1Nlc3Npb24SIy5tbmVtZS52MS5HZXRMZWFybmluZ1Nlc3Npb25SZXF1ZXN0GiQubW5lbWUudjEuR2V0TGVhcm5pbmdTZXNzaW9uUmVzcG9uc2UiA5ACARJqChRMaXN0TGVhcm5pbmdTZXNzaW9ucxIlLm1uZW1lLnYxLkxpc3RMZWFybmluZ1Nlc3Npb25zUmVxdWVzdBomLm1uZW1lLnYxLkxpc3RMZWFybmluZ1Nlc3Npb25zUmVzcG9uc2UiA5ACARJtChVEZWxldGVMZWFybmluZ1Nlc3Npb24SJi5tbmVtZS52MS5EZWxldGVMZWFybmluZ1Nlc3Npb25SZXF1ZXN0GicubW5lbWUudjEuRGVsZXRlTGVhcm5pbmdTZXNzaW9uUmVzcG9uc2UiA5ACABJDCgdQcmVkaWN0EhgubW5lbWUudjEuUHJlZGljdFJlcXVlc3QaGS5tbmVtZS52MS5QcmVkaWN0UmVzcG9uc2UiA5ACARJGCghGZWVkYmFjaxIZLm1uZW1lLnYxLkZlZWRiYWNrUmVxdWVzdBoaLm1uZW1lLnYxLkZlZWRiYWNrUmVzcG9uc2UiA5ACABJeChBSZWNvcmRFeHBlcmllbmNlEiEubW5lbWUudjEuUmVjb3JkRXhwZXJpZW5jZVJlcXVlc3QaIi5tbmVtZS52MS5SZWNvcmRFeHBlcmllbmNlUmVzcG9uc2UiA5ACABJoChJSZWNvcmRUcmFqZWN0b3JpZXMSIy5tbmVtZS52MS5SZWNvcmRUcmFqZWN0b3JpZXNSZXF1ZXN0GiQubW5lbWUudjEuUmVjb3JkVHJhamVjdG9yaWVzUmVzcG9uc2UiA5ACACgBMAESXgoQTGlzdFRyYWplY3RvcmllcxIhLm1uZW1lLnYxLkxpc3RUcmFqZWN0b3JpZXNSZXF1ZXN0GiIubW5lbWUudjEuTGlzdFRyYWplY3Rvcmllc1Jlc3BvbnNlIgOQAgESYAoQSW1wb3J0RXhwZXJpZW5jZRIhLm1uZW1lLnYxLkltcG9ydEV4cGVyaWVuY2VSZXF1ZXN0GiIubW5lbWUudjEuSW1wb3J0RXhwZXJpZW5jZVJlc3BvbnNlIgOQAgIwARI7CgNBY3QSFC5tbmVtZS52MS5BY3RSZXF1ZXN0GhUubW5lbWUudjEuQWN0UmVzcG9uc2UiA5ACACgBMAESPwoFVHJhaW4SFi5tbmVtZS52MS5UcmFpblJlcXVlc3QaFy5tbmVtZS52MS5UcmFpblJlc3BvbnNlIgOQAgAwARJkChJHZXRMZWFybmluZ01ldHJpY3MSIy5tbmVtZS52MS5HZXRMZWFybmluZ01ldHJpY3NSZXF1ZXN0GiQubW5lbWUudjEuR2V0TGVhcm5pbmdNZXRyaWNzUmVzcG9uc2UiA5ACARJDCgdFeHBsYWluEhgubW5lbWUudjEuRXhwbGFpblJlcXVlc3QaGS5tbmVtZS52MS5FeHBsYWluUmVzcG9uc2UiA5ACARJPCgtTaGFwZVJld2FyZBIcLm1uZW1lLnYxLlNoYXBlUmV3YXJkUmVxdWVzdBodLm1uZW1lLnYxLlNoYXBlUmV3YXJkUmVzcG9uc2UiA5ACABJGCghUcmFuc2ZlchIZLm1uZW1lLnYxLlRyYW5zZmVyUmVxdWVzdBoaLm1uZW1lLnYxLlRyYW5zZmVyUmVzcG9uc2UiA5ACABJkChJFbmRMZWFybmluZ1Nlc3Npb24SIy5tbmVtZS52MS5FbmRMZWFybmluZ1Nlc3Npb25SZXF1ZXN0GiQubW5lbWUudjEuRW5kTGVhcm5pbmdTZXNzaW9uUmVzcG9uc2UiA5ACAhJXCg1Eb3dubG9hZE1vZGVsEh4ubW5lbWUudjEuRG93bmxvYWRNb2RlbFJlcXVlc3QaHy5tbmVtZS52MS5Eb3dubG9hZE1vZGVsUmVzcG9uc2UiA5ACATABYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_mneme_v1_learning, file_mneme_v1_learning_import, file_mneme_v1_learning_trust]);
 
 /**
  * AlgorithmKey is a key that a session's config may have.
@@ -171,7 +171,7 @@ export const AlgorithmKeySchema: GenMessage<AlgorithmKey, {jsonType: AlgorithmKe
  */
 export type AlgorithmDescription = Message<"mneme.v1.AlgorithmDescription"> & {
   /**
-   * Its name, for StartSession.
+   * Its name, for StartLearningSession.
    *
    * @generated from field: string name = 1;
    */
@@ -250,7 +250,7 @@ export type AlgorithmDescription = Message<"mneme.v1.AlgorithmDescription"> & {
  */
 export type AlgorithmDescriptionJson = {
   /**
-   * Its name, for StartSession.
+   * Its name, for StartLearningSession.
    *
    * @generated from field: string name = 1;
    */
@@ -330,11 +330,11 @@ export const AlgorithmDescriptionSchema: GenMessage<AlgorithmDescription, {jsonT
   messageDesc(file_mneme_v1_learning_service, 1);
 
 /**
- * A request to describe the algorithms.
+ * A request to list the algorithms.
  *
- * @generated from message mneme.v1.DescribeAlgorithmsRequest
+ * @generated from message mneme.v1.ListAlgorithmsRequest
  */
-export type DescribeAlgorithmsRequest = Message<"mneme.v1.DescribeAlgorithmsRequest"> & {
+export type ListAlgorithmsRequest = Message<"mneme.v1.ListAlgorithmsRequest"> & {
   /**
    * Only this one; empty: all.
    * Up to 64 characters; of the form `^[a-z0-9_]*$`.
@@ -345,11 +345,11 @@ export type DescribeAlgorithmsRequest = Message<"mneme.v1.DescribeAlgorithmsRequ
 };
 
 /**
- * A request to describe the algorithms.
+ * A request to list the algorithms.
  *
- * @generated from message mneme.v1.DescribeAlgorithmsRequest
+ * @generated from message mneme.v1.ListAlgorithmsRequest
  */
-export type DescribeAlgorithmsRequestJson = {
+export type ListAlgorithmsRequestJson = {
   /**
    * Only this one; empty: all.
    * Up to 64 characters; of the form `^[a-z0-9_]*$`.
@@ -360,18 +360,18 @@ export type DescribeAlgorithmsRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.DescribeAlgorithmsRequest.
- * Use `create(DescribeAlgorithmsRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.ListAlgorithmsRequest.
+ * Use `create(ListAlgorithmsRequestSchema)` to create a new message.
  */
-export const DescribeAlgorithmsRequestSchema: GenMessage<DescribeAlgorithmsRequest, {jsonType: DescribeAlgorithmsRequestJson}> = /*@__PURE__*/
+export const ListAlgorithmsRequestSchema: GenMessage<ListAlgorithmsRequest, {jsonType: ListAlgorithmsRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 2);
 
 /**
  * The algorithms.
  *
- * @generated from message mneme.v1.DescribeAlgorithmsResponse
+ * @generated from message mneme.v1.ListAlgorithmsResponse
  */
-export type DescribeAlgorithmsResponse = Message<"mneme.v1.DescribeAlgorithmsResponse"> & {
+export type ListAlgorithmsResponse = Message<"mneme.v1.ListAlgorithmsResponse"> & {
   /**
    * The algorithms, simplest first.
    *
@@ -383,9 +383,9 @@ export type DescribeAlgorithmsResponse = Message<"mneme.v1.DescribeAlgorithmsRes
 /**
  * The algorithms.
  *
- * @generated from message mneme.v1.DescribeAlgorithmsResponse
+ * @generated from message mneme.v1.ListAlgorithmsResponse
  */
-export type DescribeAlgorithmsResponseJson = {
+export type ListAlgorithmsResponseJson = {
   /**
    * The algorithms, simplest first.
    *
@@ -395,18 +395,18 @@ export type DescribeAlgorithmsResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.DescribeAlgorithmsResponse.
- * Use `create(DescribeAlgorithmsResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.ListAlgorithmsResponse.
+ * Use `create(ListAlgorithmsResponseSchema)` to create a new message.
  */
-export const DescribeAlgorithmsResponseSchema: GenMessage<DescribeAlgorithmsResponse, {jsonType: DescribeAlgorithmsResponseJson}> = /*@__PURE__*/
+export const ListAlgorithmsResponseSchema: GenMessage<ListAlgorithmsResponse, {jsonType: ListAlgorithmsResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 3);
 
 /**
  * A request to start or resume a session.
  *
- * @generated from message mneme.v1.LearningServiceStartSessionRequest
+ * @generated from message mneme.v1.StartLearningSessionRequest
  */
-export type LearningServiceStartSessionRequest = Message<"mneme.v1.LearningServiceStartSessionRequest"> & {
+export type StartLearningSessionRequest = Message<"mneme.v1.StartLearningSessionRequest"> & {
   /**
    * The session's id. With the id of an existing session and the same
    * definition, that one is resumed.
@@ -417,7 +417,7 @@ export type LearningServiceStartSessionRequest = Message<"mneme.v1.LearningServi
   sessionId: string;
 
   /**
-   * What learns; DescribeAlgorithms lists them.
+   * What learns; ListAlgorithms lists them.
    * Required; up to 64 characters; of the form `^[a-z0-9_]*$`.
    *
    * @generated from field: string algorithm = 2;
@@ -468,9 +468,9 @@ export type LearningServiceStartSessionRequest = Message<"mneme.v1.LearningServi
 /**
  * A request to start or resume a session.
  *
- * @generated from message mneme.v1.LearningServiceStartSessionRequest
+ * @generated from message mneme.v1.StartLearningSessionRequest
  */
-export type LearningServiceStartSessionRequestJson = {
+export type StartLearningSessionRequestJson = {
   /**
    * The session's id. With the id of an existing session and the same
    * definition, that one is resumed.
@@ -481,7 +481,7 @@ export type LearningServiceStartSessionRequestJson = {
   sessionId?: string;
 
   /**
-   * What learns; DescribeAlgorithms lists them.
+   * What learns; ListAlgorithms lists them.
    * Required; up to 64 characters; of the form `^[a-z0-9_]*$`.
    *
    * @generated from field: string algorithm = 2;
@@ -530,18 +530,18 @@ export type LearningServiceStartSessionRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.LearningServiceStartSessionRequest.
- * Use `create(LearningServiceStartSessionRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.StartLearningSessionRequest.
+ * Use `create(StartLearningSessionRequestSchema)` to create a new message.
  */
-export const LearningServiceStartSessionRequestSchema: GenMessage<LearningServiceStartSessionRequest, {jsonType: LearningServiceStartSessionRequestJson}> = /*@__PURE__*/
+export const StartLearningSessionRequestSchema: GenMessage<StartLearningSessionRequest, {jsonType: StartLearningSessionRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 4);
 
 /**
  * The session.
  *
- * @generated from message mneme.v1.LearningServiceStartSessionResponse
+ * @generated from message mneme.v1.StartLearningSessionResponse
  */
-export type LearningServiceStartSessionResponse = Message<"mneme.v1.LearningServiceStartSessionResponse"> & {
+export type StartLearningSessionResponse = Message<"mneme.v1.StartLearningSessionResponse"> & {
   /**
    * The session as it stands.
    *
@@ -560,9 +560,9 @@ export type LearningServiceStartSessionResponse = Message<"mneme.v1.LearningServ
 /**
  * The session.
  *
- * @generated from message mneme.v1.LearningServiceStartSessionResponse
+ * @generated from message mneme.v1.StartLearningSessionResponse
  */
-export type LearningServiceStartSessionResponseJson = {
+export type StartLearningSessionResponseJson = {
   /**
    * The session as it stands.
    *
@@ -579,10 +579,10 @@ export type LearningServiceStartSessionResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.LearningServiceStartSessionResponse.
- * Use `create(LearningServiceStartSessionResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.StartLearningSessionResponse.
+ * Use `create(StartLearningSessionResponseSchema)` to create a new message.
  */
-export const LearningServiceStartSessionResponseSchema: GenMessage<LearningServiceStartSessionResponse, {jsonType: LearningServiceStartSessionResponseJson}> = /*@__PURE__*/
+export const StartLearningSessionResponseSchema: GenMessage<StartLearningSessionResponse, {jsonType: StartLearningSessionResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 5);
 
 /**
@@ -2477,9 +2477,9 @@ export const ListTrajectoriesResponseSchema: GenMessage<ListTrajectoriesResponse
 /**
  * A request for metrics.
  *
- * @generated from message mneme.v1.GetMetricsRequest
+ * @generated from message mneme.v1.GetLearningMetricsRequest
  */
-export type GetMetricsRequest = Message<"mneme.v1.GetMetricsRequest"> & {
+export type GetLearningMetricsRequest = Message<"mneme.v1.GetLearningMetricsRequest"> & {
   /**
    * The session.
    * Required; up to 200 characters, on one line.
@@ -2516,9 +2516,9 @@ export type GetMetricsRequest = Message<"mneme.v1.GetMetricsRequest"> & {
 /**
  * A request for metrics.
  *
- * @generated from message mneme.v1.GetMetricsRequest
+ * @generated from message mneme.v1.GetLearningMetricsRequest
  */
-export type GetMetricsRequestJson = {
+export type GetLearningMetricsRequestJson = {
   /**
    * The session.
    * Required; up to 200 characters, on one line.
@@ -2553,18 +2553,18 @@ export type GetMetricsRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.GetMetricsRequest.
- * Use `create(GetMetricsRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.GetLearningMetricsRequest.
+ * Use `create(GetLearningMetricsRequestSchema)` to create a new message.
  */
-export const GetMetricsRequestSchema: GenMessage<GetMetricsRequest, {jsonType: GetMetricsRequestJson}> = /*@__PURE__*/
+export const GetLearningMetricsRequestSchema: GenMessage<GetLearningMetricsRequest, {jsonType: GetLearningMetricsRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 27);
 
 /**
  * How a session is doing.
  *
- * @generated from message mneme.v1.GetMetricsResponse
+ * @generated from message mneme.v1.GetLearningMetricsResponse
  */
-export type GetMetricsResponse = Message<"mneme.v1.GetMetricsResponse"> & {
+export type GetLearningMetricsResponse = Message<"mneme.v1.GetLearningMetricsResponse"> & {
   /**
    * The metrics.
    *
@@ -2583,9 +2583,9 @@ export type GetMetricsResponse = Message<"mneme.v1.GetMetricsResponse"> & {
 /**
  * How a session is doing.
  *
- * @generated from message mneme.v1.GetMetricsResponse
+ * @generated from message mneme.v1.GetLearningMetricsResponse
  */
-export type GetMetricsResponseJson = {
+export type GetLearningMetricsResponseJson = {
   /**
    * The metrics.
    *
@@ -2602,10 +2602,10 @@ export type GetMetricsResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.GetMetricsResponse.
- * Use `create(GetMetricsResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.GetLearningMetricsResponse.
+ * Use `create(GetLearningMetricsResponseSchema)` to create a new message.
  */
-export const GetMetricsResponseSchema: GenMessage<GetMetricsResponse, {jsonType: GetMetricsResponseJson}> = /*@__PURE__*/
+export const GetLearningMetricsResponseSchema: GenMessage<GetLearningMetricsResponse, {jsonType: GetLearningMetricsResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 28);
 
 /**
@@ -3195,9 +3195,9 @@ export const TransferResponseSchema: GenMessage<TransferResponse, {jsonType: Tra
 /**
  * A request to end a session.
  *
- * @generated from message mneme.v1.LearningServiceEndSessionRequest
+ * @generated from message mneme.v1.EndLearningSessionRequest
  */
-export type LearningServiceEndSessionRequest = Message<"mneme.v1.LearningServiceEndSessionRequest"> & {
+export type EndLearningSessionRequest = Message<"mneme.v1.EndLearningSessionRequest"> & {
   /**
    * The session.
    * Required; up to 200 characters, on one line.
@@ -3234,9 +3234,9 @@ export type LearningServiceEndSessionRequest = Message<"mneme.v1.LearningService
 /**
  * A request to end a session.
  *
- * @generated from message mneme.v1.LearningServiceEndSessionRequest
+ * @generated from message mneme.v1.EndLearningSessionRequest
  */
-export type LearningServiceEndSessionRequestJson = {
+export type EndLearningSessionRequestJson = {
   /**
    * The session.
    * Required; up to 200 characters, on one line.
@@ -3271,18 +3271,18 @@ export type LearningServiceEndSessionRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.LearningServiceEndSessionRequest.
- * Use `create(LearningServiceEndSessionRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.EndLearningSessionRequest.
+ * Use `create(EndLearningSessionRequestSchema)` to create a new message.
  */
-export const LearningServiceEndSessionRequestSchema: GenMessage<LearningServiceEndSessionRequest, {jsonType: LearningServiceEndSessionRequestJson}> = /*@__PURE__*/
+export const EndLearningSessionRequestSchema: GenMessage<EndLearningSessionRequest, {jsonType: EndLearningSessionRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 35);
 
 /**
  * The session has ended.
  *
- * @generated from message mneme.v1.LearningServiceEndSessionResponse
+ * @generated from message mneme.v1.EndLearningSessionResponse
  */
-export type LearningServiceEndSessionResponse = Message<"mneme.v1.LearningServiceEndSessionResponse"> & {
+export type EndLearningSessionResponse = Message<"mneme.v1.EndLearningSessionResponse"> & {
   /**
    * The session.
    *
@@ -3347,9 +3347,9 @@ export type LearningServiceEndSessionResponse = Message<"mneme.v1.LearningServic
 /**
  * The session has ended.
  *
- * @generated from message mneme.v1.LearningServiceEndSessionResponse
+ * @generated from message mneme.v1.EndLearningSessionResponse
  */
-export type LearningServiceEndSessionResponseJson = {
+export type EndLearningSessionResponseJson = {
   /**
    * The session.
    *
@@ -3412,10 +3412,10 @@ export type LearningServiceEndSessionResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.LearningServiceEndSessionResponse.
- * Use `create(LearningServiceEndSessionResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.EndLearningSessionResponse.
+ * Use `create(EndLearningSessionResponseSchema)` to create a new message.
  */
-export const LearningServiceEndSessionResponseSchema: GenMessage<LearningServiceEndSessionResponse, {jsonType: LearningServiceEndSessionResponseJson}> = /*@__PURE__*/
+export const EndLearningSessionResponseSchema: GenMessage<EndLearningSessionResponse, {jsonType: EndLearningSessionResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_learning_service, 36);
 
 /**
@@ -3519,18 +3519,18 @@ export const DownloadModelResponseSchema: GenMessage<DownloadModelResponse, {jso
  */
 export const LearningService: GenService<{
   /**
-   * Describes the algorithms: what they are for, on which spaces they work, and
+   * Lists the algorithms: what they are for, on which spaces they work, and
    * which keys a session's config may have.
    *
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    *
-   * @generated from rpc mneme.v1.LearningService.DescribeAlgorithms
+   * @generated from rpc mneme.v1.LearningService.ListAlgorithms
    */
-  describeAlgorithms: {
+  listAlgorithms: {
     methodKind: "unary";
-    input: typeof DescribeAlgorithmsRequestSchema;
-    output: typeof DescribeAlgorithmsResponseSchema;
+    input: typeof ListAlgorithmsRequestSchema;
+    output: typeof ListAlgorithmsResponseSchema;
   },
   /**
    * Starts a session, or resumes one: with the same definition, it goes on with
@@ -3548,12 +3548,12 @@ export const LearningService: GenService<{
    * another definition; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
    * already has as many active sessions as it may have.
    *
-   * @generated from rpc mneme.v1.LearningService.StartSession
+   * @generated from rpc mneme.v1.LearningService.StartLearningSession
    */
-  startSession: {
+  startLearningSession: {
     methodKind: "unary";
-    input: typeof LearningServiceStartSessionRequestSchema;
-    output: typeof LearningServiceStartSessionResponseSchema;
+    input: typeof StartLearningSessionRequestSchema;
+    output: typeof StartLearningSessionResponseSchema;
   },
   /**
    * Returns one session.
@@ -3821,12 +3821,12 @@ export const LearningService: GenService<{
    * Scope: learn. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND).
    *
-   * @generated from rpc mneme.v1.LearningService.GetMetrics
+   * @generated from rpc mneme.v1.LearningService.GetLearningMetrics
    */
-  getMetrics: {
+  getLearningMetrics: {
     methodKind: "unary";
-    input: typeof GetMetricsRequestSchema;
-    output: typeof GetMetricsResponseSchema;
+    input: typeof GetLearningMetricsRequestSchema;
+    output: typeof GetLearningMetricsResponseSchema;
   },
   /**
    * Explains what the session chooses in a state: how much each part of the
@@ -3894,8 +3894,8 @@ export const LearningService: GenService<{
   },
   /**
    * Ends a session: what it has learned is saved, and exported as an archive that
-   * NumPy loads, for DownloadModel. StartSession resumes it. Ending it again
-   * changes nothing.
+   * NumPy loads, for DownloadModel. StartLearningSession resumes it. Ending it
+   * again changes nothing.
    *
    * Scope: learn. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
@@ -3906,12 +3906,12 @@ export const LearningService: GenService<{
    * disk is full; DATA_LOSS when what the session has learned is damaged in
    * storage.
    *
-   * @generated from rpc mneme.v1.LearningService.EndSession
+   * @generated from rpc mneme.v1.LearningService.EndLearningSession
    */
-  endSession: {
+  endLearningSession: {
     methodKind: "unary";
-    input: typeof LearningServiceEndSessionRequestSchema;
-    output: typeof LearningServiceEndSessionResponseSchema;
+    input: typeof EndLearningSessionRequestSchema;
+    output: typeof EndLearningSessionResponseSchema;
   },
   /**
    * Sends the model that a session exported when it ended, whichever server

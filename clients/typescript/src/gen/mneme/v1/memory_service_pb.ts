@@ -10,9 +10,9 @@ import type { FieldMask, FieldMaskJson, StructJson, Timestamp, TimestampJson } f
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Importance, ImportanceJson } from "./common_pb.js";
 import { file_mneme_v1_common } from "./common_pb.js";
-import type { ClearCacheRequestSchema, ClearCacheResponseSchema, DatabaseInfo, DatabaseInfoJson, EmbeddingStats, EmbeddingStatsJson, InitMemoryRequestSchema, MemoryCounts, MemoryCountsJson, MemoryDistribution, MemoryDistributionJson, MemoryQuality, MemoryQualityJson, MemoryServiceGetStatsRequestSchema } from "./memory_stats_pb.js";
+import type { ClearCacheRequestSchema, ClearCacheResponseSchema, DatabaseInfo, DatabaseInfoJson, EmbeddingStats, EmbeddingStatsJson, GetMemoryStatsRequestSchema, MemoryCounts, MemoryCountsJson, MemoryDistribution, MemoryDistributionJson, MemoryQuality, MemoryQualityJson, OpenMemoryRequestSchema } from "./memory_stats_pb.js";
 import { file_mneme_v1_memory_stats } from "./memory_stats_pb.js";
-import type { DeletePatternRequestSchema, DeletePatternResponseSchema, GetPatternRequestSchema, GetPatternResponseSchema, GetPatternStatsRequestSchema, GetPatternStatsResponseSchema, ListPatternsRequestSchema, ListPatternsResponseSchema, PatternMatch, PatternMatchJson, ReportPatternMatchesRequestSchema, ReportPatternMatchesResponseSchema, StorePatternRequestSchema, StorePatternResponseSchema } from "./pattern_pb.js";
+import type { CreatePatternRequestSchema, CreatePatternResponseSchema, DeletePatternRequestSchema, DeletePatternResponseSchema, GetPatternRequestSchema, GetPatternResponseSchema, ListPatternsRequestSchema, ListPatternsResponseSchema, ListPatternStatsRequestSchema, ListPatternStatsResponseSchema, PatternMatch, PatternMatchJson, RecordPatternMatchesRequestSchema, RecordPatternMatchesResponseSchema } from "./pattern_pb.js";
 import { file_mneme_v1_pattern } from "./pattern_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -20,7 +20,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/memory_service.proto.
  */
 export const file_mneme_v1_memory_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9tZW1vcnlfc2VydmljZS5wcm90bxIIbW5lbWUudjEivgMKBk1lbW9yeRIMCgJpZBgBIAEoCUIAEg4KBHRleHQYAiABKAlCABIOCgR0YWdzGAMgAygJQgASKwoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASEQoHdXNlcl9pZBgFIAEoCUIAEhIKCGFnZW50X2lkGAYgASgJQgASEQoHcHJvamVjdBgHIAEoCUIAEioKCmltcG9ydGFuY2UYCCABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgKIAMoCUIAEhUKDXN1cGVyc2VkZWRfYnkYCyABKAkSKQoFdW50aWwYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYDyABKAlCACKiAgoJTmV3TWVtb3J5Eg4KBHRleHQYASABKAlCABIRCgd1c2VyX2lkGAIgASgJQgASEgoIYWdlbnRfaWQYAyABKAlCABIRCgdwcm9qZWN0GAQgASgJQgASDgoEdGFncxgFIAMoCUIAEisKCG1ldGFkYXRhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKCmltcG9ydGFuY2UYByABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgJIAMoCUIAEgwKAmlkGAogASgJQgASEQoJa2VlcF9jb3B5GAsgASgIIvkCChNJbnNlcnRNZW1vcnlSZXF1ZXN0Eg4KBHRleHQYASABKAlCABIRCgd1c2VyX2lkGAIgASgJQgASEgoIYWdlbnRfaWQYAyABKAlCABIRCgdwcm9qZWN0GAQgASgJQgASDgoEdGFncxgFIAMoCUIAEisKCG1ldGFkYXRhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKCmltcG9ydGFuY2UYByABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgJIAMoCUIAEhMKCW1lbW9yeV9pZBgKIAEoCUIAEhEKCWtlZXBfY29weRgLIAEoCBIcCg1zaW1pbGFyX2xpbWl0GAwgASgFQgBIAIgBARIUCgx3YWl0X2luZGV4ZWQYDSABKAhCEAoOX3NpbWlsYXJfbGltaXQijwEKC0ZvdW5kTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRISCgpzaW1pbGFyaXR5GAIgASgBEhoKDWNhdXNhbF91cGxpZnQYAyABKAFIAIgBARISCgVzY29yZRgEIAEoAUgBiAEBQhAKDl9jYXVzYWxfdXBsaWZ0QggKBl9zY29yZSK1AQoQSW5zZXJ0aW9uRmlndXJlcxISCgpjYWNoZV9oaXRzGAEgASgDEhQKDGNhY2hlX21pc3NlcxgCIAEoAxIUCgxxdWV1ZWRfY291bnQYAyABKAMSFAoMZW1iZWRkaW5nX21zGAQgASgBEhIKCndyaXRpbmdfbXMYBSABKAESGgoSdmVjdG9yc19wZXJfc2Vjb25kGAYgASgBEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YByABKAUi9gEKFEluc2VydE1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhEKCWRpZmZlcmluZxgDIAMoCRImCgdzaW1pbGFyGAQgAygLMhUubW5lbWUudjEuRm91bmRNZW1vcnkSFwoPc2ltaWxhcl91bmtub3duGAUgASgIEiQKCnN1cGVyc2VkZWQYBiADKAsyEC5tbmVtZS52MS5NZW1vcnkSKwoHZmlndXJlcxgHIAEoCzIaLm1uZW1lLnYxLkluc2VydGlvbkZpZ3VyZXMiPgoVSW5zZXJ0TWVtb3JpZXNSZXF1ZXN0EiUKBm1lbW9yeRgBIAEoCzITLm1uZW1lLnYxLk5ld01lbW9yeUIAIjkKDU1lbW9yeVJlY2VpcHQSEQoJbWVtb3J5X2lkGAEgASgJEhUKDWFscmVhZHlfa25vd24YAiABKAgiuQEKFkluc2VydE1lbW9yaWVzUmVzcG9uc2USFgoOaW5zZXJ0ZWRfY291bnQYASABKAMSEwoLa25vd25fY291bnQYAiABKAMSGgoSYWNrbm93bGVkZ2VkX2NvdW50GAMgASgDEikKCHJlY2VpcHRzGAQgAygLMhcubW5lbWUudjEuTWVtb3J5UmVjZWlwdBIrCgdmaWd1cmVzGAUgASgLMhoubW5lbWUudjEuSW5zZXJ0aW9uRmlndXJlcyInChBHZXRNZW1vcnlSZXF1ZXN0EhMKCW1lbW9yeV9pZBgBIAEoCUIAIjUKEUdldE1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeSJsChNVcGRhdGVNZW1vcnlSZXF1ZXN0EiIKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeUIAEjEKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IAImgKFFVwZGF0ZU1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhcKD2tub3duX21lbW9yeV9pZBgDIAEoCSK0AQoRTWV0YWRhdGFDb25kaXRpb24SDQoDa2V5GAEgASgJQgASMgoKY29tcGFyaXNvbhgCIAEoDjIcLm1uZW1lLnYxLk1ldGFkYXRhQ29tcGFyaXNvbkIAEhMKBHRleHQYAyABKAlCAEgAiAEBEhUKBm51bWJlchgEIAEoAUIASAGIAQESEgoFdHJ1dGgYBSABKAhIAogBAUIHCgVfdGV4dEIJCgdfbnVtYmVyQggKBl90cnV0aCLxAgoMTWVtb3J5RmlsdGVyEhYKB3VzZXJfaWQYASABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAIgASgJQgBIAYgBARIWCgdwcm9qZWN0GAMgASgJQgBIAogBARIOCgR0YWdzGAQgAygJQgASEgoIYW55X3RhZ3MYBSADKAlCABIrCghtZXRhZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIsCgV3aGVyZRgHIAMoCzIbLm1uZW1lLnYxLk1ldGFkYXRhQ29uZGl0aW9uQgASLgoKc3RhcnRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDG1pbl9hZ2VfZGF5cxgKIAEoAUIAQgoKCF91c2VyX2lkQgsKCV9hZ2VudF9pZEIKCghfcHJvamVjdCKEAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5NZW1vcnlGaWx0ZXISGgoSaW5jbHVkZV9zdXBlcnNlZGVkGAIgASgIEhMKCXBhZ2Vfc2l6ZRgDIAEoBUIAEhQKCnBhZ2VfdG9rZW4YBCABKAlCACJnChRMaXN0TWVtb3JpZXNSZXNwb25zZRIiCghtZW1vcmllcxgBIAMoCzIQLm1uZW1lLnYxLk1lbW9yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAyKnAQoVU2VhcmNoTWVtb3JpZXNSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KBWxpbWl0GAMgASgFQgASGAoObWluX3NpbWlsYXJpdHkYBCABKAFCABIaChJpbmNsdWRlX3N1cGVyc2VkZWQYBSABKAgSDgoGcmVyYW5rGAYgASgIIpoCChZTZWFyY2hNZW1vcmllc1Jlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5tbmVtZS52MS5Gb3VuZE1lbW9yeRIVCg10b3RhbF9tYXRjaGVzGAIgASgDEhYKDm1hdGNoZXNfY2FwcGVkGAMgASgIEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSLQoKaW5kZXhfa2luZBgGIAEoDjIZLm1uZW1lLnYxLlZlY3RvckluZGV4S2luZBIUCgxlbWJlZGRpbmdfbXMYByABKAESEQoJc2VhcmNoX21zGAggASgBEg8KB3BhcnRpYWwYCSABKAgSEQoJcmVyYW5rX21zGAogASgBIncKFURlbGV0ZU1lbW9yaWVzUmVxdWVzdBIUCgptZW1vcnlfaWRzGAEgAygJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KB2RyeV9ydW4YAyABKAgSDwoHY2FzY2FkZRgEIAEoCCKZAgoWRGVsZXRlTWVtb3JpZXNSZXNwb25zZRIVCg1kZWxldGVkX2NvdW50GAEgASgDEhQKDHZlY3Rvcl9jb3VudBgCIAEoAxISCgptZW1vcnlfaWRzGAMgAygJEhQKDHJlc3RvcmVkX2lkcxgEIAMoCRIPCgd0b29rX21zGAUgASgBEg8KB2RyeV9ydW4YBiABKAgSFQoNZXBpc29kZV9jb3VudBgHIAEoAxITCgtlcGlzb2RlX2lkcxgIIAMoCRITCgtza2lsbF9jb3VudBgJIAEoAxIRCglza2lsbF9pZHMYCiADKAkSGQoRY2F1c2FsX2VkZ2VfY291bnQYCyABKAMSFwoPY2F1c2FsX2VkZ2VfaWRzGAwgAygJIoIBCg1NYXRjaGVkTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRInCgdtYXRjaGVzGAIgAygLMhYubW5lbWUudjEuUGF0dGVybk1hdGNoEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKfAQoUU2VhcmNoUGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEiYKBmZpbHRlchgCIAEoCzIWLm1uZW1lLnYxLk1lbW9yeUZpbHRlchIPCgVsaW1pdBgDIAEoBUIAEhoKEmluY2x1ZGVfc3VwZXJzZWRlZBgEIAEoCBIUCgxvbWl0X21hdGNoZXMYBSABKAgSDAoEcGVlaxgGIAEoCCKsAQoVU2VhcmNoUGF0dGVyblJlc3BvbnNlEigKB3Jlc3VsdHMYASADKAsyFy5tbmVtZS52MS5NYXRjaGVkTWVtb3J5EhUKDXRvdGFsX21hdGNoZXMYAiABKAMSFgoObWF0Y2hlc19jYXBwZWQYAyABKAgSFgoOc2VhcmNoZWRfY291bnQYBCABKAMSEQoJc2VhcmNoX21zGAUgASgBEg8KB3BhcnRpYWwYBiABKAgiwQEKCkluZGV4U3RhdHMSJwoEa2luZBgBIAEoDjIZLm1uZW1lLnYxLlZlY3RvckluZGV4S2luZBIUCgxtZW1vcnlfYnl0ZXMYAiABKAMSEgoKZGlza19ieXRlcxgDIAEoAxIeChFhdmVyYWdlX3NlYXJjaF9tcxgEIAEoAUgAiAEBEhQKDHNlYXJjaF9jb3VudBgFIAEoAxIUCgx2ZWN0b3JfYnl0ZXMYBiABKANCFAoSX2F2ZXJhZ2Vfc2VhcmNoX21zIrMCCh1NZW1vcnlTZXJ2aWNlR2V0U3RhdHNSZXNwb25zZRIoCghkYXRhYmFzZRgBIAEoCzIWLm1uZW1lLnYxLkRhdGFiYXNlSW5mbxImCgZjb3VudHMYAiABKAsyFi5tbmVtZS52MS5NZW1vcnlDb3VudHMSLAoKZW1iZWRkaW5ncxgDIAEoCzIYLm1uZW1lLnYxLkVtYmVkZGluZ1N0YXRzEiMKBWluZGV4GAQgASgLMhQubW5lbWUudjEuSW5kZXhTdGF0cxIyCgxkaXN0cmlidXRpb24YBSABKAsyHC5tbmVtZS52MS5NZW1vcnlEaXN0cmlidXRpb24SKAoHcXVhbGl0eRgGIAEoCzIXLm1uZW1lLnYxLk1lbW9yeVF1YWxpdHkSDwoHdG9va19tcxgHIAEoASLwAQoSSW5pdE1lbW9yeVJlc3BvbnNlEigKCGRhdGFiYXNlGAEgASgLMhYubW5lbWUudjEuRGF0YWJhc2VJbmZvEiYKBmNvdW50cxgCIAEoCzIWLm1uZW1lLnYxLk1lbW9yeUNvdW50cxIsCgplbWJlZGRpbmdzGAMgASgLMhgubW5lbWUudjEuRW1iZWRkaW5nU3RhdHMSIwoFaW5kZXgYBCABKAsyFC5tbmVtZS52MS5JbmRleFN0YXRzEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIOCgZiYWNrdXAYBiABKAkSDwoHdG9va19tcxgHIAEoASrXAQoSTWV0YWRhdGFDb21wYXJpc29uEiMKH01FVEFEQVRBX0NPTVBBUklTT05fVU5TUEVDSUZJRUQQABIdChlNRVRBREFUQV9DT01QQVJJU09OX0VRVUFMEAESHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9MRVNTEAISHwobTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9NT1NUEAMSHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9NT1JFEAQSIAocTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9MRUFTVBAFKm0KD1ZlY3RvckluZGV4S2luZBIhCh1WRUNUT1JfSU5ERVhfS0lORF9VTlNQRUNJRklFRBAAEhsKF1ZFQ1RPUl9JTkRFWF9LSU5EX0VYQUNUEAESGgoWVkVDVE9SX0lOREVYX0tJTkRfSE5TVxACMtULCg1NZW1vcnlTZXJ2aWNlElIKDEluc2VydE1lbW9yeRIdLm1uZW1lLnYxLkluc2VydE1lbW9yeVJlcXVlc3QaHi5tbmVtZS52MS5JbnNlcnRNZW1vcnlSZXNwb25zZSIDkAIAElwKDkluc2VydE1lbW9yaWVzEh8ubW5lbWUudjEuSW5zZXJ0TWVtb3JpZXNSZXF1ZXN0GiAubW5lbWUudjEuSW5zZXJ0TWVtb3JpZXNSZXNwb25zZSIDkAIAKAEwARJJCglHZXRNZW1vcnkSGi5tbmVtZS52MS5HZXRNZW1vcnlSZXF1ZXN0GhsubW5lbWUudjEuR2V0TWVtb3J5UmVzcG9uc2UiA5ACARJSCgxVcGRhdGVNZW1vcnkSHS5tbmVtZS52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0Gh4ubW5lbWUudjEuVXBkYXRlTWVtb3J5UmVzcG9uc2UiA5ACAhJSCgxMaXN0TWVtb3JpZXMSHS5tbmVtZS52MS5MaXN0TWVtb3JpZXNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5TZWFyY2hNZW1vcmllcxIfLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5EZWxldGVNZW1vcmllcxIfLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2UiA5ACAhJSCgxTdG9yZVBhdHRlcm4SHS5tbmVtZS52MS5TdG9yZVBhdHRlcm5SZXF1ZXN0Gh4ubW5lbWUudjEuU3RvcmVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJMCgpHZXRQYXR0ZXJuEhsubW5lbWUudjEuR2V0UGF0dGVyblJlcXVlc3QaHC5tbmVtZS52MS5HZXRQYXR0ZXJuUmVzcG9uc2UiA5ACARJSCgxMaXN0UGF0dGVybnMSHS5tbmVtZS52MS5MaXN0UGF0dGVybnNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdFBhdHRlcm5zUmVzcG9uc2UiA5ACARJVCg1EZWxldGVQYXR0ZXJuEh4ubW5lbWUudjEuRGVsZXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5EZWxldGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJVCg1TZWFyY2hQYXR0ZXJuEh4ubW5lbWUudjEuU2VhcmNoUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5TZWFyY2hQYXR0ZXJuUmVzcG9uc2UiA5ACARJqChRSZXBvcnRQYXR0ZXJuTWF0Y2hlcxIlLm1uZW1lLnYxLlJlcG9ydFBhdHRlcm5NYXRjaGVzUmVxdWVzdBomLm1uZW1lLnYxLlJlcG9ydFBhdHRlcm5NYXRjaGVzUmVzcG9uc2UiA5ACAhJbCg9HZXRQYXR0ZXJuU3RhdHMSIC5tbmVtZS52MS5HZXRQYXR0ZXJuU3RhdHNSZXF1ZXN0GiEubW5lbWUudjEuR2V0UGF0dGVyblN0YXRzUmVzcG9uc2UiA5ACARJMCgpJbml0TWVtb3J5EhsubW5lbWUudjEuSW5pdE1lbW9yeVJlcXVlc3QaHC5tbmVtZS52MS5Jbml0TWVtb3J5UmVzcG9uc2UiA5ACABJgCghHZXRTdGF0cxImLm1uZW1lLnYxLk1lbW9yeVNlcnZpY2VHZXRTdGF0c1JlcXVlc3QaJy5tbmVtZS52MS5NZW1vcnlTZXJ2aWNlR2V0U3RhdHNSZXNwb25zZSIDkAIBEkwKCkNsZWFyQ2FjaGUSGy5tbmVtZS52MS5DbGVhckNhY2hlUmVxdWVzdBocLm1uZW1lLnYxLkNsZWFyQ2FjaGVSZXNwb25zZSIDkAICGgBiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_memory_stats, file_mneme_v1_pattern]);
+  fileDesc("Ch1tbmVtZS92MS9tZW1vcnlfc2VydmljZS5wcm90bxIIbW5lbWUudjEivgMKBk1lbW9yeRIMCgJpZBgBIAEoCUIAEg4KBHRleHQYAiABKAlCABIOCgR0YWdzGAMgAygJQgASKwoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASEQoHdXNlcl9pZBgFIAEoCUIAEhIKCGFnZW50X2lkGAYgASgJQgASEQoHcHJvamVjdBgHIAEoCUIAEioKCmltcG9ydGFuY2UYCCABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgKIAMoCUIAEhUKDXN1cGVyc2VkZWRfYnkYCyABKAkSKQoFdW50aWwYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYDyABKAlCACKiAgoJTmV3TWVtb3J5Eg4KBHRleHQYASABKAlCABIRCgd1c2VyX2lkGAIgASgJQgASEgoIYWdlbnRfaWQYAyABKAlCABIRCgdwcm9qZWN0GAQgASgJQgASDgoEdGFncxgFIAMoCUIAEisKCG1ldGFkYXRhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKCmltcG9ydGFuY2UYByABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgJIAMoCUIAEgwKAmlkGAogASgJQgASEQoJa2VlcF9jb3B5GAsgASgIIvkCChNDcmVhdGVNZW1vcnlSZXF1ZXN0Eg4KBHRleHQYASABKAlCABIRCgd1c2VyX2lkGAIgASgJQgASEgoIYWdlbnRfaWQYAyABKAlCABIRCgdwcm9qZWN0GAQgASgJQgASDgoEdGFncxgFIAMoCUIAEisKCG1ldGFkYXRhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKCmltcG9ydGFuY2UYByABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgJIAMoCUIAEhMKCW1lbW9yeV9pZBgKIAEoCUIAEhEKCWtlZXBfY29weRgLIAEoCBIcCg1zaW1pbGFyX2xpbWl0GAwgASgFQgBIAIgBARIUCgx3YWl0X2luZGV4ZWQYDSABKAhCEAoOX3NpbWlsYXJfbGltaXQijwEKC0ZvdW5kTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRISCgpzaW1pbGFyaXR5GAIgASgBEhoKDWNhdXNhbF91cGxpZnQYAyABKAFIAIgBARISCgVzY29yZRgEIAEoAUgBiAEBQhAKDl9jYXVzYWxfdXBsaWZ0QggKBl9zY29yZSK1AQoQSW5zZXJ0aW9uRmlndXJlcxISCgpjYWNoZV9oaXRzGAEgASgDEhQKDGNhY2hlX21pc3NlcxgCIAEoAxIUCgxxdWV1ZWRfY291bnQYAyABKAMSFAoMZW1iZWRkaW5nX21zGAQgASgBEhIKCndyaXRpbmdfbXMYBSABKAESGgoSdmVjdG9yc19wZXJfc2Vjb25kGAYgASgBEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YByABKAUi9gEKFENyZWF0ZU1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhEKCWRpZmZlcmluZxgDIAMoCRImCgdzaW1pbGFyGAQgAygLMhUubW5lbWUudjEuRm91bmRNZW1vcnkSFwoPc2ltaWxhcl91bmtub3duGAUgASgIEiQKCnN1cGVyc2VkZWQYBiADKAsyEC5tbmVtZS52MS5NZW1vcnkSKwoHZmlndXJlcxgHIAEoCzIaLm1uZW1lLnYxLkluc2VydGlvbkZpZ3VyZXMiPgoVQ3JlYXRlTWVtb3JpZXNSZXF1ZXN0EiUKBm1lbW9yeRgBIAEoCzITLm1uZW1lLnYxLk5ld01lbW9yeUIAIjkKDU1lbW9yeVJlY2VpcHQSEQoJbWVtb3J5X2lkGAEgASgJEhUKDWFscmVhZHlfa25vd24YAiABKAgiuQEKFkNyZWF0ZU1lbW9yaWVzUmVzcG9uc2USFgoOaW5zZXJ0ZWRfY291bnQYASABKAMSEwoLa25vd25fY291bnQYAiABKAMSGgoSYWNrbm93bGVkZ2VkX2NvdW50GAMgASgDEikKCHJlY2VpcHRzGAQgAygLMhcubW5lbWUudjEuTWVtb3J5UmVjZWlwdBIrCgdmaWd1cmVzGAUgASgLMhoubW5lbWUudjEuSW5zZXJ0aW9uRmlndXJlcyInChBHZXRNZW1vcnlSZXF1ZXN0EhMKCW1lbW9yeV9pZBgBIAEoCUIAIjUKEUdldE1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeSJsChNVcGRhdGVNZW1vcnlSZXF1ZXN0EiIKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeUIAEjEKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IAImgKFFVwZGF0ZU1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhcKD2tub3duX21lbW9yeV9pZBgDIAEoCSK0AQoRTWV0YWRhdGFDb25kaXRpb24SDQoDa2V5GAEgASgJQgASMgoKY29tcGFyaXNvbhgCIAEoDjIcLm1uZW1lLnYxLk1ldGFkYXRhQ29tcGFyaXNvbkIAEhMKBHRleHQYAyABKAlCAEgAiAEBEhUKBm51bWJlchgEIAEoAUIASAGIAQESEgoFdHJ1dGgYBSABKAhIAogBAUIHCgVfdGV4dEIJCgdfbnVtYmVyQggKBl90cnV0aCLxAgoMTWVtb3J5RmlsdGVyEhYKB3VzZXJfaWQYASABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAIgASgJQgBIAYgBARIWCgdwcm9qZWN0GAMgASgJQgBIAogBARIOCgR0YWdzGAQgAygJQgASEgoIYW55X3RhZ3MYBSADKAlCABIrCghtZXRhZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIsCgV3aGVyZRgHIAMoCzIbLm1uZW1lLnYxLk1ldGFkYXRhQ29uZGl0aW9uQgASLgoKc3RhcnRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDG1pbl9hZ2VfZGF5cxgKIAEoAUIAQgoKCF91c2VyX2lkQgsKCV9hZ2VudF9pZEIKCghfcHJvamVjdCKEAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5NZW1vcnlGaWx0ZXISGgoSaW5jbHVkZV9zdXBlcnNlZGVkGAIgASgIEhMKCXBhZ2Vfc2l6ZRgDIAEoBUIAEhQKCnBhZ2VfdG9rZW4YBCABKAlCACJnChRMaXN0TWVtb3JpZXNSZXNwb25zZRIiCghtZW1vcmllcxgBIAMoCzIQLm1uZW1lLnYxLk1lbW9yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAyKnAQoVU2VhcmNoTWVtb3JpZXNSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KBWxpbWl0GAMgASgFQgASGAoObWluX3NpbWlsYXJpdHkYBCABKAFCABIaChJpbmNsdWRlX3N1cGVyc2VkZWQYBSABKAgSDgoGcmVyYW5rGAYgASgIIpoCChZTZWFyY2hNZW1vcmllc1Jlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5tbmVtZS52MS5Gb3VuZE1lbW9yeRIVCg10b3RhbF9tYXRjaGVzGAIgASgDEhYKDm1hdGNoZXNfY2FwcGVkGAMgASgIEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSLQoKaW5kZXhfa2luZBgGIAEoDjIZLm1uZW1lLnYxLlZlY3RvckluZGV4S2luZBIUCgxlbWJlZGRpbmdfbXMYByABKAESEQoJc2VhcmNoX21zGAggASgBEg8KB3BhcnRpYWwYCSABKAgSEQoJcmVyYW5rX21zGAogASgBIncKFURlbGV0ZU1lbW9yaWVzUmVxdWVzdBIUCgptZW1vcnlfaWRzGAEgAygJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KB2RyeV9ydW4YAyABKAgSDwoHY2FzY2FkZRgEIAEoCCKZAgoWRGVsZXRlTWVtb3JpZXNSZXNwb25zZRIVCg1kZWxldGVkX2NvdW50GAEgASgDEhQKDHZlY3Rvcl9jb3VudBgCIAEoAxISCgptZW1vcnlfaWRzGAMgAygJEhQKDHJlc3RvcmVkX2lkcxgEIAMoCRIPCgd0b29rX21zGAUgASgBEg8KB2RyeV9ydW4YBiABKAgSFQoNZXBpc29kZV9jb3VudBgHIAEoAxITCgtlcGlzb2RlX2lkcxgIIAMoCRITCgtza2lsbF9jb3VudBgJIAEoAxIRCglza2lsbF9pZHMYCiADKAkSGQoRY2F1c2FsX2VkZ2VfY291bnQYCyABKAMSFwoPY2F1c2FsX2VkZ2VfaWRzGAwgAygJIoIBCg1NYXRjaGVkTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRInCgdtYXRjaGVzGAIgAygLMhYubW5lbWUudjEuUGF0dGVybk1hdGNoEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKeAQoTTWF0Y2hQYXR0ZXJuUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KBWxpbWl0GAMgASgFQgASGgoSaW5jbHVkZV9zdXBlcnNlZGVkGAQgASgIEhQKDG9taXRfbWF0Y2hlcxgFIAEoCBIMCgRwZWVrGAYgASgIIqsBChRNYXRjaFBhdHRlcm5SZXNwb25zZRIoCgdyZXN1bHRzGAEgAygLMhcubW5lbWUudjEuTWF0Y2hlZE1lbW9yeRIVCg10b3RhbF9tYXRjaGVzGAIgASgDEhYKDm1hdGNoZXNfY2FwcGVkGAMgASgIEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhEKCXNlYXJjaF9tcxgFIAEoARIPCgdwYXJ0aWFsGAYgASgIIsEBCgpJbmRleFN0YXRzEicKBGtpbmQYASABKA4yGS5tbmVtZS52MS5WZWN0b3JJbmRleEtpbmQSFAoMbWVtb3J5X2J5dGVzGAIgASgDEhIKCmRpc2tfYnl0ZXMYAyABKAMSHgoRYXZlcmFnZV9zZWFyY2hfbXMYBCABKAFIAIgBARIUCgxzZWFyY2hfY291bnQYBSABKAMSFAoMdmVjdG9yX2J5dGVzGAYgASgDQhQKEl9hdmVyYWdlX3NlYXJjaF9tcyKsAgoWR2V0TWVtb3J5U3RhdHNSZXNwb25zZRIoCghkYXRhYmFzZRgBIAEoCzIWLm1uZW1lLnYxLkRhdGFiYXNlSW5mbxImCgZjb3VudHMYAiABKAsyFi5tbmVtZS52MS5NZW1vcnlDb3VudHMSLAoKZW1iZWRkaW5ncxgDIAEoCzIYLm1uZW1lLnYxLkVtYmVkZGluZ1N0YXRzEiMKBWluZGV4GAQgASgLMhQubW5lbWUudjEuSW5kZXhTdGF0cxIyCgxkaXN0cmlidXRpb24YBSABKAsyHC5tbmVtZS52MS5NZW1vcnlEaXN0cmlidXRpb24SKAoHcXVhbGl0eRgGIAEoCzIXLm1uZW1lLnYxLk1lbW9yeVF1YWxpdHkSDwoHdG9va19tcxgHIAEoASLwAQoST3Blbk1lbW9yeVJlc3BvbnNlEigKCGRhdGFiYXNlGAEgASgLMhYubW5lbWUudjEuRGF0YWJhc2VJbmZvEiYKBmNvdW50cxgCIAEoCzIWLm1uZW1lLnYxLk1lbW9yeUNvdW50cxIsCgplbWJlZGRpbmdzGAMgASgLMhgubW5lbWUudjEuRW1iZWRkaW5nU3RhdHMSIwoFaW5kZXgYBCABKAsyFC5tbmVtZS52MS5JbmRleFN0YXRzEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIOCgZiYWNrdXAYBiABKAkSDwoHdG9va19tcxgHIAEoASrXAQoSTWV0YWRhdGFDb21wYXJpc29uEiMKH01FVEFEQVRBX0NPTVBBUklTT05fVU5TUEVDSUZJRUQQABIdChlNRVRBREFUQV9DT01QQVJJU09OX0VRVUFMEAESHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9MRVNTEAISHwobTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9NT1NUEAMSHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9NT1JFEAQSIAocTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9MRUFTVBAFKm0KD1ZlY3RvckluZGV4S2luZBIhCh1WRUNUT1JfSU5ERVhfS0lORF9VTlNQRUNJRklFRBAAEhsKF1ZFQ1RPUl9JTkRFWF9LSU5EX0VYQUNUEAESGgoWVkVDVE9SX0lOREVYX0tJTkRfSE5TVxACMtALCg1NZW1vcnlTZXJ2aWNlElIKDENyZWF0ZU1lbW9yeRIdLm1uZW1lLnYxLkNyZWF0ZU1lbW9yeVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVNZW1vcnlSZXNwb25zZSIDkAIAElwKDkNyZWF0ZU1lbW9yaWVzEh8ubW5lbWUudjEuQ3JlYXRlTWVtb3JpZXNSZXF1ZXN0GiAubW5lbWUudjEuQ3JlYXRlTWVtb3JpZXNSZXNwb25zZSIDkAIAKAEwARJJCglHZXRNZW1vcnkSGi5tbmVtZS52MS5HZXRNZW1vcnlSZXF1ZXN0GhsubW5lbWUudjEuR2V0TWVtb3J5UmVzcG9uc2UiA5ACARJSCgxVcGRhdGVNZW1vcnkSHS5tbmVtZS52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0Gh4ubW5lbWUudjEuVXBkYXRlTWVtb3J5UmVzcG9uc2UiA5ACAhJSCgxMaXN0TWVtb3JpZXMSHS5tbmVtZS52MS5MaXN0TWVtb3JpZXNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5TZWFyY2hNZW1vcmllcxIfLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5EZWxldGVNZW1vcmllcxIfLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2UiA5ACAhJVCg1DcmVhdGVQYXR0ZXJuEh4ubW5lbWUudjEuQ3JlYXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5DcmVhdGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJMCgpHZXRQYXR0ZXJuEhsubW5lbWUudjEuR2V0UGF0dGVyblJlcXVlc3QaHC5tbmVtZS52MS5HZXRQYXR0ZXJuUmVzcG9uc2UiA5ACARJSCgxMaXN0UGF0dGVybnMSHS5tbmVtZS52MS5MaXN0UGF0dGVybnNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdFBhdHRlcm5zUmVzcG9uc2UiA5ACARJVCg1EZWxldGVQYXR0ZXJuEh4ubW5lbWUudjEuRGVsZXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5EZWxldGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJSCgxNYXRjaFBhdHRlcm4SHS5tbmVtZS52MS5NYXRjaFBhdHRlcm5SZXF1ZXN0Gh4ubW5lbWUudjEuTWF0Y2hQYXR0ZXJuUmVzcG9uc2UiA5ACARJqChRSZWNvcmRQYXR0ZXJuTWF0Y2hlcxIlLm1uZW1lLnYxLlJlY29yZFBhdHRlcm5NYXRjaGVzUmVxdWVzdBomLm1uZW1lLnYxLlJlY29yZFBhdHRlcm5NYXRjaGVzUmVzcG9uc2UiA5ACAhJeChBMaXN0UGF0dGVyblN0YXRzEiEubW5lbWUudjEuTGlzdFBhdHRlcm5TdGF0c1JlcXVlc3QaIi5tbmVtZS52MS5MaXN0UGF0dGVyblN0YXRzUmVzcG9uc2UiA5ACARJMCgpPcGVuTWVtb3J5EhsubW5lbWUudjEuT3Blbk1lbW9yeVJlcXVlc3QaHC5tbmVtZS52MS5PcGVuTWVtb3J5UmVzcG9uc2UiA5ACABJYCg5HZXRNZW1vcnlTdGF0cxIfLm1uZW1lLnYxLkdldE1lbW9yeVN0YXRzUmVxdWVzdBogLm1uZW1lLnYxLkdldE1lbW9yeVN0YXRzUmVzcG9uc2UiA5ACARJMCgpDbGVhckNhY2hlEhsubW5lbWUudjEuQ2xlYXJDYWNoZVJlcXVlc3QaHC5tbmVtZS52MS5DbGVhckNhY2hlUmVzcG9uc2UiA5ACAhoAYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_memory_stats, file_mneme_v1_pattern]);
 
 /**
  * Memory is something remembered.
@@ -493,11 +493,11 @@ export const NewMemorySchema: GenMessage<NewMemory, {jsonType: NewMemoryJson}> =
   messageDesc(file_mneme_v1_memory_service, 1);
 
 /**
- * A request to store a memory.
+ * A request to create a memory.
  *
- * @generated from message mneme.v1.InsertMemoryRequest
+ * @generated from message mneme.v1.CreateMemoryRequest
  */
-export type InsertMemoryRequest = Message<"mneme.v1.InsertMemoryRequest"> & {
+export type CreateMemoryRequest = Message<"mneme.v1.CreateMemoryRequest"> & {
   /**
    * What is to be remembered.
    * Required; up to 65,536 characters; not blank.
@@ -606,11 +606,11 @@ export type InsertMemoryRequest = Message<"mneme.v1.InsertMemoryRequest"> & {
 };
 
 /**
- * A request to store a memory.
+ * A request to create a memory.
  *
- * @generated from message mneme.v1.InsertMemoryRequest
+ * @generated from message mneme.v1.CreateMemoryRequest
  */
-export type InsertMemoryRequestJson = {
+export type CreateMemoryRequestJson = {
   /**
    * What is to be remembered.
    * Required; up to 65,536 characters; not blank.
@@ -719,10 +719,10 @@ export type InsertMemoryRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.InsertMemoryRequest.
- * Use `create(InsertMemoryRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateMemoryRequest.
+ * Use `create(CreateMemoryRequestSchema)` to create a new message.
  */
-export const InsertMemoryRequestSchema: GenMessage<InsertMemoryRequest, {jsonType: InsertMemoryRequestJson}> = /*@__PURE__*/
+export const CreateMemoryRequestSchema: GenMessage<CreateMemoryRequest, {jsonType: CreateMemoryRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 2);
 
 /**
@@ -930,9 +930,9 @@ export const InsertionFiguresSchema: GenMessage<InsertionFigures, {jsonType: Ins
 /**
  * The memory, and what came with storing it.
  *
- * @generated from message mneme.v1.InsertMemoryResponse
+ * @generated from message mneme.v1.CreateMemoryResponse
  */
-export type InsertMemoryResponse = Message<"mneme.v1.InsertMemoryResponse"> & {
+export type CreateMemoryResponse = Message<"mneme.v1.CreateMemoryResponse"> & {
   /**
    * The memory, or the one that says the same already.
    *
@@ -992,9 +992,9 @@ export type InsertMemoryResponse = Message<"mneme.v1.InsertMemoryResponse"> & {
 /**
  * The memory, and what came with storing it.
  *
- * @generated from message mneme.v1.InsertMemoryResponse
+ * @generated from message mneme.v1.CreateMemoryResponse
  */
-export type InsertMemoryResponseJson = {
+export type CreateMemoryResponseJson = {
   /**
    * The memory, or the one that says the same already.
    *
@@ -1052,18 +1052,18 @@ export type InsertMemoryResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.InsertMemoryResponse.
- * Use `create(InsertMemoryResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateMemoryResponse.
+ * Use `create(CreateMemoryResponseSchema)` to create a new message.
  */
-export const InsertMemoryResponseSchema: GenMessage<InsertMemoryResponse, {jsonType: InsertMemoryResponseJson}> = /*@__PURE__*/
+export const CreateMemoryResponseSchema: GenMessage<CreateMemoryResponse, {jsonType: CreateMemoryResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 5);
 
 /**
- * One memory of a stream to store.
+ * One memory of a stream to create.
  *
- * @generated from message mneme.v1.InsertMemoriesRequest
+ * @generated from message mneme.v1.CreateMemoriesRequest
  */
-export type InsertMemoriesRequest = Message<"mneme.v1.InsertMemoriesRequest"> & {
+export type CreateMemoriesRequest = Message<"mneme.v1.CreateMemoriesRequest"> & {
   /**
    * The memory.
    * Required.
@@ -1074,11 +1074,11 @@ export type InsertMemoriesRequest = Message<"mneme.v1.InsertMemoriesRequest"> & 
 };
 
 /**
- * One memory of a stream to store.
+ * One memory of a stream to create.
  *
- * @generated from message mneme.v1.InsertMemoriesRequest
+ * @generated from message mneme.v1.CreateMemoriesRequest
  */
-export type InsertMemoriesRequestJson = {
+export type CreateMemoriesRequestJson = {
   /**
    * The memory.
    * Required.
@@ -1089,10 +1089,10 @@ export type InsertMemoriesRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.InsertMemoriesRequest.
- * Use `create(InsertMemoriesRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateMemoriesRequest.
+ * Use `create(CreateMemoriesRequestSchema)` to create a new message.
  */
-export const InsertMemoriesRequestSchema: GenMessage<InsertMemoriesRequest, {jsonType: InsertMemoriesRequestJson}> = /*@__PURE__*/
+export const CreateMemoriesRequestSchema: GenMessage<CreateMemoriesRequest, {jsonType: CreateMemoriesRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 6);
 
 /**
@@ -1149,9 +1149,9 @@ export const MemoryReceiptSchema: GenMessage<MemoryReceipt, {jsonType: MemoryRec
  * the last one says what became of the stream. A stream without memories gets
  * one, too.
  *
- * @generated from message mneme.v1.InsertMemoriesResponse
+ * @generated from message mneme.v1.CreateMemoriesResponse
  */
-export type InsertMemoriesResponse = Message<"mneme.v1.InsertMemoriesResponse"> & {
+export type CreateMemoriesResponse = Message<"mneme.v1.CreateMemoriesResponse"> & {
   /**
    * Of the acknowledged memories, those newly stored.
    *
@@ -1195,9 +1195,9 @@ export type InsertMemoriesResponse = Message<"mneme.v1.InsertMemoriesResponse"> 
  * the last one says what became of the stream. A stream without memories gets
  * one, too.
  *
- * @generated from message mneme.v1.InsertMemoriesResponse
+ * @generated from message mneme.v1.CreateMemoriesResponse
  */
-export type InsertMemoriesResponseJson = {
+export type CreateMemoriesResponseJson = {
   /**
    * Of the acknowledged memories, those newly stored.
    *
@@ -1237,10 +1237,10 @@ export type InsertMemoriesResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.InsertMemoriesResponse.
- * Use `create(InsertMemoriesResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.CreateMemoriesResponse.
+ * Use `create(CreateMemoriesResponseSchema)` to create a new message.
  */
-export const InsertMemoriesResponseSchema: GenMessage<InsertMemoriesResponse, {jsonType: InsertMemoriesResponseJson}> = /*@__PURE__*/
+export const CreateMemoriesResponseSchema: GenMessage<CreateMemoriesResponse, {jsonType: CreateMemoriesResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 8);
 
 /**
@@ -1923,7 +1923,7 @@ export type SearchMemoriesRequest = Message<"mneme.v1.SearchMemoriesRequest"> & 
   /**
    * Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
    * that a causal edge states for the memory (with `memory:ID` as its cause;
-   * see AddEdge), cut off at -1 and 1. If several edges lead out of one memory,
+   * see CreateEdge), cut off at -1 and 1. If several edges lead out of one memory,
    * the one with the greatest confidence times uplift counts, provided its
    * confidence is at least 0.5; without such an edge, the uplift is 0.
    *
@@ -1980,7 +1980,7 @@ export type SearchMemoriesRequestJson = {
   /**
    * Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift
    * that a causal edge states for the memory (with `memory:ID` as its cause;
-   * see AddEdge), cut off at -1 and 1. If several edges lead out of one memory,
+   * see CreateEdge), cut off at -1 and 1. If several edges lead out of one memory,
    * the one with the greatest confidence times uplift counts, provided its
    * confidence is at least 0.5; without such an edge, the uplift is 0.
    *
@@ -2513,11 +2513,11 @@ export const MatchedMemorySchema: GenMessage<MatchedMemory, {jsonType: MatchedMe
   messageDesc(file_mneme_v1_memory_service, 21);
 
 /**
- * A request to search memories with a pattern.
+ * A request to match memories with a pattern.
  *
- * @generated from message mneme.v1.SearchPatternRequest
+ * @generated from message mneme.v1.MatchPatternRequest
  */
-export type SearchPatternRequest = Message<"mneme.v1.SearchPatternRequest"> & {
+export type MatchPatternRequest = Message<"mneme.v1.MatchPatternRequest"> & {
   /**
    * The pattern's name.
    * Required; up to 200 characters, on one line.
@@ -2565,11 +2565,11 @@ export type SearchPatternRequest = Message<"mneme.v1.SearchPatternRequest"> & {
 };
 
 /**
- * A request to search memories with a pattern.
+ * A request to match memories with a pattern.
  *
- * @generated from message mneme.v1.SearchPatternRequest
+ * @generated from message mneme.v1.MatchPatternRequest
  */
-export type SearchPatternRequestJson = {
+export type MatchPatternRequestJson = {
   /**
    * The pattern's name.
    * Required; up to 200 characters, on one line.
@@ -2617,18 +2617,18 @@ export type SearchPatternRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.SearchPatternRequest.
- * Use `create(SearchPatternRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.MatchPatternRequest.
+ * Use `create(MatchPatternRequestSchema)` to create a new message.
  */
-export const SearchPatternRequestSchema: GenMessage<SearchPatternRequest, {jsonType: SearchPatternRequestJson}> = /*@__PURE__*/
+export const MatchPatternRequestSchema: GenMessage<MatchPatternRequest, {jsonType: MatchPatternRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 22);
 
 /**
  * The memories that match.
  *
- * @generated from message mneme.v1.SearchPatternResponse
+ * @generated from message mneme.v1.MatchPatternResponse
  */
-export type SearchPatternResponse = Message<"mneme.v1.SearchPatternResponse"> & {
+export type MatchPatternResponse = Message<"mneme.v1.MatchPatternResponse"> & {
   /**
    * Latest first, by when they began to hold; for a semantic pattern, closest
    * first. Fewer than `limit` if more would not fit in 3 MiB.
@@ -2678,9 +2678,9 @@ export type SearchPatternResponse = Message<"mneme.v1.SearchPatternResponse"> & 
 /**
  * The memories that match.
  *
- * @generated from message mneme.v1.SearchPatternResponse
+ * @generated from message mneme.v1.MatchPatternResponse
  */
-export type SearchPatternResponseJson = {
+export type MatchPatternResponseJson = {
   /**
    * Latest first, by when they began to hold; for a semantic pattern, closest
    * first. Fewer than `limit` if more would not fit in 3 MiB.
@@ -2728,10 +2728,10 @@ export type SearchPatternResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.SearchPatternResponse.
- * Use `create(SearchPatternResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.MatchPatternResponse.
+ * Use `create(MatchPatternResponseSchema)` to create a new message.
  */
-export const SearchPatternResponseSchema: GenMessage<SearchPatternResponse, {jsonType: SearchPatternResponseJson}> = /*@__PURE__*/
+export const MatchPatternResponseSchema: GenMessage<MatchPatternResponse, {jsonType: MatchPatternResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 23);
 
 /**
@@ -2848,9 +2848,9 @@ export const IndexStatsSchema: GenMessage<IndexStats, {jsonType: IndexStatsJson}
 /**
  * Statistics.
  *
- * @generated from message mneme.v1.MemoryServiceGetStatsResponse
+ * @generated from message mneme.v1.GetMemoryStatsResponse
  */
-export type MemoryServiceGetStatsResponse = Message<"mneme.v1.MemoryServiceGetStatsResponse"> & {
+export type GetMemoryStatsResponse = Message<"mneme.v1.GetMemoryStatsResponse"> & {
   /**
    * Where it is.
    *
@@ -2904,9 +2904,9 @@ export type MemoryServiceGetStatsResponse = Message<"mneme.v1.MemoryServiceGetSt
 /**
  * Statistics.
  *
- * @generated from message mneme.v1.MemoryServiceGetStatsResponse
+ * @generated from message mneme.v1.GetMemoryStatsResponse
  */
-export type MemoryServiceGetStatsResponseJson = {
+export type GetMemoryStatsResponseJson = {
   /**
    * Where it is.
    *
@@ -2958,18 +2958,18 @@ export type MemoryServiceGetStatsResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.MemoryServiceGetStatsResponse.
- * Use `create(MemoryServiceGetStatsResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.GetMemoryStatsResponse.
+ * Use `create(GetMemoryStatsResponseSchema)` to create a new message.
  */
-export const MemoryServiceGetStatsResponseSchema: GenMessage<MemoryServiceGetStatsResponse, {jsonType: MemoryServiceGetStatsResponseJson}> = /*@__PURE__*/
+export const GetMemoryStatsResponseSchema: GenMessage<GetMemoryStatsResponse, {jsonType: GetMemoryStatsResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 25);
 
 /**
  * What the memory holds.
  *
- * @generated from message mneme.v1.InitMemoryResponse
+ * @generated from message mneme.v1.OpenMemoryResponse
  */
-export type InitMemoryResponse = Message<"mneme.v1.InitMemoryResponse"> & {
+export type OpenMemoryResponse = Message<"mneme.v1.OpenMemoryResponse"> & {
   /**
    * Where it is.
    *
@@ -3023,9 +3023,9 @@ export type InitMemoryResponse = Message<"mneme.v1.InitMemoryResponse"> & {
 /**
  * What the memory holds.
  *
- * @generated from message mneme.v1.InitMemoryResponse
+ * @generated from message mneme.v1.OpenMemoryResponse
  */
-export type InitMemoryResponseJson = {
+export type OpenMemoryResponseJson = {
   /**
    * Where it is.
    *
@@ -3077,10 +3077,10 @@ export type InitMemoryResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.InitMemoryResponse.
- * Use `create(InitMemoryResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.OpenMemoryResponse.
+ * Use `create(OpenMemoryResponseSchema)` to create a new message.
  */
-export const InitMemoryResponseSchema: GenMessage<InitMemoryResponse, {jsonType: InitMemoryResponseJson}> = /*@__PURE__*/
+export const OpenMemoryResponseSchema: GenMessage<OpenMemoryResponse, {jsonType: OpenMemoryResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_service, 26);
 
 /**
@@ -3201,7 +3201,7 @@ export const VectorIndexKindSchema: GenEnum<VectorIndexKind, VectorIndexKindJson
  */
 export const MemoryService: GenService<{
   /**
-   * Stores a memory. It can be found by its meaning when the call returns,
+   * Creates a memory. It can be found by its meaning when the call returns,
    * unless the embedding backend is too slow (see `wait_indexed`).
    *
    * A text that is stored already, for the same user, agent and project, is not
@@ -3225,16 +3225,16 @@ export const MemoryService: GenService<{
    * (nothing is stored); UNAVAILABLE (EMBEDDING_FAILED) when `wait_indexed` is set
    * and the memory was stored, but not embedded in time.
    *
-   * @generated from rpc mneme.v1.MemoryService.InsertMemory
+   * @generated from rpc mneme.v1.MemoryService.CreateMemory
    */
-  insertMemory: {
+  createMemory: {
     methodKind: "unary";
-    input: typeof InsertMemoryRequestSchema;
-    output: typeof InsertMemoryResponseSchema;
+    input: typeof CreateMemoryRequestSchema;
+    output: typeof CreateMemoryResponseSchema;
   },
   /**
-   * Stores a stream of memories in batches and acknowledges each batch once it
-   * is durable, with counts and times so far. What InsertMemory says about one
+   * Creates a stream of memories in batches and acknowledges each batch once it
+   * is durable, with counts and times so far. What CreateMemory says about one
    * memory holds for each, except that no similar ones are looked for.
    *
    * A batch is written when it holds 500 memories or 4 MiB, and at the latest
@@ -3264,12 +3264,12 @@ export const MemoryService: GenService<{
    * stored); RESOURCE_EXHAUSTED (TOO_MANY_STREAMS) when too many streams are open
    * on the server or for the tenant, or nothing was sent for too long.
    *
-   * @generated from rpc mneme.v1.MemoryService.InsertMemories
+   * @generated from rpc mneme.v1.MemoryService.CreateMemories
    */
-  insertMemories: {
+  createMemories: {
     methodKind: "bidi_streaming";
-    input: typeof InsertMemoriesRequestSchema;
-    output: typeof InsertMemoriesResponseSchema;
+    input: typeof CreateMemoriesRequestSchema;
+    output: typeof CreateMemoriesResponseSchema;
   },
   /**
    * Returns a memory.
@@ -3286,11 +3286,11 @@ export const MemoryService: GenService<{
   },
   /**
    * Changes fields of a memory. What the mask does not name is kept. A changed
-   * text is embedded again. To keep what was true before, insert another memory
+   * text is embedded again. To keep what was true before, create another memory
    * with `supersedes` instead.
    *
    * A change of the text, user, agent or project is made even if another memory
-   * that holds says the same afterwards, as InsertMemory understands it; the
+   * that holds says the same afterwards, as CreateMemory understands it; the
    * answer then names that memory. REST answers with the memory alone and cannot
    * tell it.
    *
@@ -3367,7 +3367,7 @@ export const MemoryService: GenService<{
     output: typeof DeleteMemoriesResponseSchema;
   },
   /**
-   * Stores a pattern: something to look for in memories, under a name. The same
+   * Creates a pattern: something to look for in memories, under a name. The same
    * pattern again changes nothing; to change one, delete it first.
    *
    * Scope: write. Repeatable: yes.
@@ -3376,12 +3376,12 @@ export const MemoryService: GenService<{
    * taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
    * already has 1,000 patterns.
    *
-   * @generated from rpc mneme.v1.MemoryService.StorePattern
+   * @generated from rpc mneme.v1.MemoryService.CreatePattern
    */
-  storePattern: {
+  createPattern: {
     methodKind: "unary";
-    input: typeof StorePatternRequestSchema;
-    output: typeof StorePatternResponseSchema;
+    input: typeof CreatePatternRequestSchema;
+    output: typeof CreatePatternResponseSchema;
   },
   /**
    * Returns a pattern.
@@ -3425,7 +3425,7 @@ export const MemoryService: GenService<{
     output: typeof DeletePatternResponseSchema;
   },
   /**
-   * Searches memories with a stored pattern, and says where they match. All
+   * Matches memories with a stored pattern, and says where they match. All
    * memories that pass the filter are looked at: for a regular expression or a
    * structure, that takes time in proportion to their number.
    *
@@ -3435,47 +3435,47 @@ export const MemoryService: GenService<{
    * not answer; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the tenant's vectors
    * were made with another model.
    *
-   * @generated from rpc mneme.v1.MemoryService.SearchPattern
+   * @generated from rpc mneme.v1.MemoryService.MatchPattern
    */
-  searchPattern: {
+  matchPattern: {
     methodKind: "unary";
-    input: typeof SearchPatternRequestSchema;
-    output: typeof SearchPatternResponseSchema;
+    input: typeof MatchPatternRequestSchema;
+    output: typeof MatchPatternResponseSchema;
   },
   /**
-   * Reports whether matches were right: a pattern's success rate is computed
+   * Records whether matches were right: a pattern's success rate is computed
    * from that.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern, or a memory
    * does not exist (nothing is noted).
    *
-   * @generated from rpc mneme.v1.MemoryService.ReportPatternMatches
+   * @generated from rpc mneme.v1.MemoryService.RecordPatternMatches
    */
-  reportPatternMatches: {
+  recordPatternMatches: {
     methodKind: "unary";
-    input: typeof ReportPatternMatchesRequestSchema;
-    output: typeof ReportPatternMatchesResponseSchema;
+    input: typeof RecordPatternMatchesRequestSchema;
+    output: typeof RecordPatternMatchesResponseSchema;
   },
   /**
-   * Returns how patterns were used, and what was reported about their matches.
+   * Lists how patterns were used, and what was reported about their matches.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
    * token is damaged or was made for other filters; NOT_FOUND when there is no
    * such pattern.
    *
-   * @generated from rpc mneme.v1.MemoryService.GetPatternStats
+   * @generated from rpc mneme.v1.MemoryService.ListPatternStats
    */
-  getPatternStats: {
+  listPatternStats: {
     methodKind: "unary";
-    input: typeof GetPatternStatsRequestSchema;
-    output: typeof GetPatternStatsResponseSchema;
+    input: typeof ListPatternStatsRequestSchema;
+    output: typeof ListPatternStatsResponseSchema;
   },
   /**
-   * Makes a tenant's memory ready, as any first call does, too, and returns
-   * what it holds. The model is the server's; a request that asks for another
-   * is refused.
+   * Opens a tenant's memory: makes it ready, as any first call does, too, and
+   * returns what it holds. The model is the server's; a request that asks for
+   * another is refused.
    *
    * Scope: write. Repeatable: no.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `reset` is set without the
@@ -3483,12 +3483,12 @@ export const MemoryService: GenService<{
    * the key lacks scope admin; FAILED_PRECONDITION (DIMENSION_MISMATCH) when the
    * server uses another model, or another dimension.
    *
-   * @generated from rpc mneme.v1.MemoryService.InitMemory
+   * @generated from rpc mneme.v1.MemoryService.OpenMemory
    */
-  initMemory: {
+  openMemory: {
     methodKind: "unary";
-    input: typeof InitMemoryRequestSchema;
-    output: typeof InitMemoryResponseSchema;
+    input: typeof OpenMemoryRequestSchema;
+    output: typeof OpenMemoryResponseSchema;
   },
   /**
    * Returns what the caller's tenant holds, how much room that takes, and how
@@ -3497,12 +3497,12 @@ export const MemoryService: GenService<{
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    *
-   * @generated from rpc mneme.v1.MemoryService.GetStats
+   * @generated from rpc mneme.v1.MemoryService.GetMemoryStats
    */
-  getStats: {
+  getMemoryStats: {
     methodKind: "unary";
-    input: typeof MemoryServiceGetStatsRequestSchema;
-    output: typeof MemoryServiceGetStatsResponseSchema;
+    input: typeof GetMemoryStatsRequestSchema;
+    output: typeof GetMemoryStatsResponseSchema;
   },
   /**
    * Drops what is kept for the caller's tenant only to make it faster: nothing

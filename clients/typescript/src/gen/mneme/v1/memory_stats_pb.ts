@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/memory_stats.proto.
  */
 export const file_mneme_v1_memory_stats: GenFile = /*@__PURE__*/
-  fileDesc("ChttbmVtZS92MS9tZW1vcnlfc3RhdHMucHJvdG8SCG1uZW1lLnYxIpMBCgxEYXRhYmFzZUluZm8SEQoJdGVuYW50X2lkGAEgASgJEgwKBHBhdGgYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoAxIUCgxmb2xkZXJfYnl0ZXMYBCABKAMSEAoId2FsX21vZGUYBSABKAgSFgoOc2NoZW1hX3ZlcnNpb24YBiABKAkSDgoGZW5naW5lGAcgASgJIpoCCgxNZW1vcnlDb3VudHMSDwoHdmVjdG9ycxgBIAEoAxIPCgdwZW5kaW5nGAIgASgDEhAKCG1lbW9yaWVzGAMgASgDEhAKCHBhdHRlcm5zGAQgASgDEhAKCGVwaXNvZGVzGAUgASgDEg4KBnNraWxscxgGIAEoAxIUCgxjYXVzYWxfZWRnZXMYByABKAMSFAoMY2VydGlmaWNhdGVzGAggASgDEhkKEWxlYXJuaW5nX3Nlc3Npb25zGAkgASgDEhMKC2V4cGVyaWVuY2VzGAogASgDEg4KBmV2ZW50cxgLIAEoAxIQCghzZXNzaW9ucxgMIAEoAxIPCgdsZXNzb25zGA0gASgDEhMKC3JlZmxlY3Rpb25zGA4gASgDIqABCg5FbWJlZGRpbmdTdGF0cxINCgVtb2RlbBgBIAEoCRIRCglkaW1lbnNpb24YAiABKAUSEgoKY2FjaGVfc2l6ZRgDIAEoAxISCgpjYWNoZV9oaXRzGAQgASgDEhQKDGNhY2hlX21pc3NlcxgFIAEoAxIbCg5jYWNoZV9oaXRfcmF0ZRgGIAEoAUgAiAEBQhEKD19jYWNoZV9oaXRfcmF0ZSIpCgpOYW1lZENvdW50EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMilAEKEk1lbW9yeURpc3RyaWJ1dGlvbhIiCgR0YWdzGAEgAygLMhQubW5lbWUudjEuTmFtZWRDb3VudBIRCgl0YWdfY291bnQYAiABKAMSKwoNbWV0YWRhdGFfa2V5cxgDIAMoCzIULm1uZW1lLnYxLk5hbWVkQ291bnQSGgoSbWV0YWRhdGFfa2V5X2NvdW50GAQgASgDIt0BCg1NZW1vcnlRdWFsaXR5EiMKFmF2ZXJhZ2VfZXBpc29kZV9yZXdhcmQYASABKAFIAIgBARInChphdmVyYWdlX3NraWxsX3N1Y2Nlc3NfcmF0ZRgCIAEoAUgBiAEBEiYKGWF2ZXJhZ2VfY2F1c2FsX2NvbmZpZGVuY2UYAyABKAFIAogBAUIZChdfYXZlcmFnZV9lcGlzb2RlX3Jld2FyZEIdChtfYXZlcmFnZV9za2lsbF9zdWNjZXNzX3JhdGVCHAoaX2F2ZXJhZ2VfY2F1c2FsX2NvbmZpZGVuY2UiVQocTWVtb3J5U2VydmljZUdldFN0YXRzUmVxdWVzdBIcChRpbmNsdWRlX2Rpc3RyaWJ1dGlvbhgBIAEoCBIXCg9pbmNsdWRlX3F1YWxpdHkYAiABKAgiZQoRQ2xlYXJDYWNoZVJlcXVlc3QSJQoGY2FjaGVzGAEgAygOMhMubW5lbWUudjEuQ2FjaGVLaW5kQgASGQoPb2xkZXJfdGhhbl9kYXlzGAIgASgBQgASDgoGdmFjdXVtGAMgASgIIkEKDENsZWFyZWRDYWNoZRIiCgVjYWNoZRgBIAEoDjITLm1uZW1lLnYxLkNhY2hlS2luZBINCgVjb3VudBgCIAEoAyJ5ChJDbGVhckNhY2hlUmVzcG9uc2USJwoHY2xlYXJlZBgBIAMoCzIWLm1uZW1lLnYxLkNsZWFyZWRDYWNoZRIQCgh2YWN1dW1lZBgCIAEoCBIXCg9yZWNsYWltZWRfYnl0ZXMYAyABKAMSDwoHdG9va19tcxgEIAEoASJlChFJbml0TWVtb3J5UmVxdWVzdBITCglkaW1lbnNpb24YASABKAVCABIPCgVtb2RlbBgCIAEoCUIAEg0KBXJlc2V0GAMgASgIEhsKEWNvbmZpcm1fdGVuYW50X2lkGAQgASgJQgAqcgoJQ2FjaGVLaW5kEhoKFkNBQ0hFX0tJTkRfVU5TUEVDSUZJRUQQABIZChVDQUNIRV9LSU5EX0VNQkVERElOR1MQARIVChFDQUNIRV9LSU5EX1NFQVJDSBACEhcKE0NBQ0hFX0tJTkRfUEFUVEVSTlMQA2IGcHJvdG8z");
+  fileDesc("ChttbmVtZS92MS9tZW1vcnlfc3RhdHMucHJvdG8SCG1uZW1lLnYxIpMBCgxEYXRhYmFzZUluZm8SEQoJdGVuYW50X2lkGAEgASgJEgwKBHBhdGgYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoAxIUCgxmb2xkZXJfYnl0ZXMYBCABKAMSEAoId2FsX21vZGUYBSABKAgSFgoOc2NoZW1hX3ZlcnNpb24YBiABKAkSDgoGZW5naW5lGAcgASgJIpoCCgxNZW1vcnlDb3VudHMSDwoHdmVjdG9ycxgBIAEoAxIPCgdwZW5kaW5nGAIgASgDEhAKCG1lbW9yaWVzGAMgASgDEhAKCHBhdHRlcm5zGAQgASgDEhAKCGVwaXNvZGVzGAUgASgDEg4KBnNraWxscxgGIAEoAxIUCgxjYXVzYWxfZWRnZXMYByABKAMSFAoMY2VydGlmaWNhdGVzGAggASgDEhkKEWxlYXJuaW5nX3Nlc3Npb25zGAkgASgDEhMKC2V4cGVyaWVuY2VzGAogASgDEg4KBmV2ZW50cxgLIAEoAxIQCghzZXNzaW9ucxgMIAEoAxIPCgdsZXNzb25zGA0gASgDEhMKC3JlZmxlY3Rpb25zGA4gASgDIqABCg5FbWJlZGRpbmdTdGF0cxINCgVtb2RlbBgBIAEoCRIRCglkaW1lbnNpb24YAiABKAUSEgoKY2FjaGVfc2l6ZRgDIAEoAxISCgpjYWNoZV9oaXRzGAQgASgDEhQKDGNhY2hlX21pc3NlcxgFIAEoAxIbCg5jYWNoZV9oaXRfcmF0ZRgGIAEoAUgAiAEBQhEKD19jYWNoZV9oaXRfcmF0ZSIpCgpOYW1lZENvdW50EgwKBG5hbWUYASABKAkSDQoFY291bnQYAiABKAMilAEKEk1lbW9yeURpc3RyaWJ1dGlvbhIiCgR0YWdzGAEgAygLMhQubW5lbWUudjEuTmFtZWRDb3VudBIRCgl0YWdfY291bnQYAiABKAMSKwoNbWV0YWRhdGFfa2V5cxgDIAMoCzIULm1uZW1lLnYxLk5hbWVkQ291bnQSGgoSbWV0YWRhdGFfa2V5X2NvdW50GAQgASgDIt0BCg1NZW1vcnlRdWFsaXR5EiMKFmF2ZXJhZ2VfZXBpc29kZV9yZXdhcmQYASABKAFIAIgBARInChphdmVyYWdlX3NraWxsX3N1Y2Nlc3NfcmF0ZRgCIAEoAUgBiAEBEiYKGWF2ZXJhZ2VfY2F1c2FsX2NvbmZpZGVuY2UYAyABKAFIAogBAUIZChdfYXZlcmFnZV9lcGlzb2RlX3Jld2FyZEIdChtfYXZlcmFnZV9za2lsbF9zdWNjZXNzX3JhdGVCHAoaX2F2ZXJhZ2VfY2F1c2FsX2NvbmZpZGVuY2UiTgoVR2V0TWVtb3J5U3RhdHNSZXF1ZXN0EhwKFGluY2x1ZGVfZGlzdHJpYnV0aW9uGAEgASgIEhcKD2luY2x1ZGVfcXVhbGl0eRgCIAEoCCJlChFDbGVhckNhY2hlUmVxdWVzdBIlCgZjYWNoZXMYASADKA4yEy5tbmVtZS52MS5DYWNoZUtpbmRCABIZCg9vbGRlcl90aGFuX2RheXMYAiABKAFCABIOCgZ2YWN1dW0YAyABKAgiQQoMQ2xlYXJlZENhY2hlEiIKBWNhY2hlGAEgASgOMhMubW5lbWUudjEuQ2FjaGVLaW5kEg0KBWNvdW50GAIgASgDInkKEkNsZWFyQ2FjaGVSZXNwb25zZRInCgdjbGVhcmVkGAEgAygLMhYubW5lbWUudjEuQ2xlYXJlZENhY2hlEhAKCHZhY3V1bWVkGAIgASgIEhcKD3JlY2xhaW1lZF9ieXRlcxgDIAEoAxIPCgd0b29rX21zGAQgASgBImUKEU9wZW5NZW1vcnlSZXF1ZXN0EhMKCWRpbWVuc2lvbhgBIAEoBUIAEg8KBW1vZGVsGAIgASgJQgASDQoFcmVzZXQYAyABKAgSGwoRY29uZmlybV90ZW5hbnRfaWQYBCABKAlCACpyCglDYWNoZUtpbmQSGgoWQ0FDSEVfS0lORF9VTlNQRUNJRklFRBAAEhkKFUNBQ0hFX0tJTkRfRU1CRURESU5HUxABEhUKEUNBQ0hFX0tJTkRfU0VBUkNIEAISFwoTQ0FDSEVfS0lORF9QQVRURVJOUxADYgZwcm90bzM");
 
 /**
  * DatabaseInfo says where a tenant's memory is.
@@ -661,9 +661,9 @@ export const MemoryQualitySchema: GenMessage<MemoryQuality, {jsonType: MemoryQua
 /**
  * A request for statistics.
  *
- * @generated from message mneme.v1.MemoryServiceGetStatsRequest
+ * @generated from message mneme.v1.GetMemoryStatsRequest
  */
-export type MemoryServiceGetStatsRequest = Message<"mneme.v1.MemoryServiceGetStatsRequest"> & {
+export type GetMemoryStatsRequest = Message<"mneme.v1.GetMemoryStatsRequest"> & {
   /**
    * Count labels and keys of metadata, too.
    *
@@ -682,9 +682,9 @@ export type MemoryServiceGetStatsRequest = Message<"mneme.v1.MemoryServiceGetSta
 /**
  * A request for statistics.
  *
- * @generated from message mneme.v1.MemoryServiceGetStatsRequest
+ * @generated from message mneme.v1.GetMemoryStatsRequest
  */
-export type MemoryServiceGetStatsRequestJson = {
+export type GetMemoryStatsRequestJson = {
   /**
    * Count labels and keys of metadata, too.
    *
@@ -701,10 +701,10 @@ export type MemoryServiceGetStatsRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.MemoryServiceGetStatsRequest.
- * Use `create(MemoryServiceGetStatsRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.GetMemoryStatsRequest.
+ * Use `create(GetMemoryStatsRequestSchema)` to create a new message.
  */
-export const MemoryServiceGetStatsRequestSchema: GenMessage<MemoryServiceGetStatsRequest, {jsonType: MemoryServiceGetStatsRequestJson}> = /*@__PURE__*/
+export const GetMemoryStatsRequestSchema: GenMessage<GetMemoryStatsRequest, {jsonType: GetMemoryStatsRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_stats, 6);
 
 /**
@@ -911,11 +911,11 @@ export const ClearCacheResponseSchema: GenMessage<ClearCacheResponse, {jsonType:
   messageDesc(file_mneme_v1_memory_stats, 9);
 
 /**
- * A request to make a tenant's memory ready for use.
+ * A request to open a tenant's memory: to make it ready for use.
  *
- * @generated from message mneme.v1.InitMemoryRequest
+ * @generated from message mneme.v1.OpenMemoryRequest
  */
-export type InitMemoryRequest = Message<"mneme.v1.InitMemoryRequest"> & {
+export type OpenMemoryRequest = Message<"mneme.v1.OpenMemoryRequest"> & {
   /**
    * What the vectors' dimension should be; 0: whatever it is.
    * 0 to 65,536.
@@ -951,11 +951,11 @@ export type InitMemoryRequest = Message<"mneme.v1.InitMemoryRequest"> & {
 };
 
 /**
- * A request to make a tenant's memory ready for use.
+ * A request to open a tenant's memory: to make it ready for use.
  *
- * @generated from message mneme.v1.InitMemoryRequest
+ * @generated from message mneme.v1.OpenMemoryRequest
  */
-export type InitMemoryRequestJson = {
+export type OpenMemoryRequestJson = {
   /**
    * What the vectors' dimension should be; 0: whatever it is.
    * 0 to 65,536.
@@ -991,10 +991,10 @@ export type InitMemoryRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.InitMemoryRequest.
- * Use `create(InitMemoryRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.OpenMemoryRequest.
+ * Use `create(OpenMemoryRequestSchema)` to create a new message.
  */
-export const InitMemoryRequestSchema: GenMessage<InitMemoryRequest, {jsonType: InitMemoryRequestJson}> = /*@__PURE__*/
+export const OpenMemoryRequestSchema: GenMessage<OpenMemoryRequest, {jsonType: OpenMemoryRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_memory_stats, 10);
 
 /**

@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/pattern.proto.
  */
 export const file_mneme_v1_pattern: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9wYXR0ZXJuLnByb3RvEghtbmVtZS52MSIkCgxSZWdleFBhdHRlcm4SFAoKZXhwcmVzc2lvbhgBIAEoCUIAIkkKD1NlbWFudGljUGF0dGVybhIOCgR0ZXh0GAEgASgJQgASGAoJdGhyZXNob2xkGAIgASgBQgBIAIgBAUIMCgpfdGhyZXNob2xkImcKEVN0cnVjdHVyYWxQYXR0ZXJuEikKBnNjaGVtYRgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABInCgZ0YXJnZXQYAiABKA4yFS5tbmVtZS52MS5TdHJ1Y3R1cmVPZkIAIu0BCgdQYXR0ZXJuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSJQoFcmVnZXgYBCABKAsyFi5tbmVtZS52MS5SZWdleFBhdHRlcm4SKwoIc2VtYW50aWMYBSABKAsyGS5tbmVtZS52MS5TZW1hbnRpY1BhdHRlcm4SLwoKc3RydWN0dXJhbBgGIAEoCzIbLm1uZW1lLnYxLlN0cnVjdHVyYWxQYXR0ZXJuEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIq8CCgxQYXR0ZXJuU3RhdHMSIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4SDAoEdXNlcxgCIAEoAxITCgttYXRjaF9jb3VudBgDIAEoAxIXCgphdmVyYWdlX21zGAQgASgBSACIAQESMAoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtyaWdodF9jb3VudBgGIAEoAxITCgt3cm9uZ19jb3VudBgHIAEoAxIZCgxzdWNjZXNzX3JhdGUYCCABKAFIAYgBARITCgtsb3dlcl9ib3VuZBgJIAEoARITCgt1cHBlcl9ib3VuZBgKIAEoAUINCgtfYXZlcmFnZV9tc0IPCg1fc3VjY2Vzc19yYXRlIkgKDFBhdHRlcm5NYXRjaBIMCgR0ZXh0GAEgASgJEg0KBXN0YXJ0GAIgASgFEgsKA2VuZBgDIAEoBRIOCgZncm91cHMYBCADKAkiwQEKE1N0b3JlUGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEhUKC2Rlc2NyaXB0aW9uGAIgASgJQgASJQoFcmVnZXgYAyABKAsyFi5tbmVtZS52MS5SZWdleFBhdHRlcm4SKwoIc2VtYW50aWMYBCABKAsyGS5tbmVtZS52MS5TZW1hbnRpY1BhdHRlcm4SLwoKc3RydWN0dXJhbBgFIAEoCzIbLm1uZW1lLnYxLlN0cnVjdHVyYWxQYXR0ZXJuIjoKFFN0b3JlUGF0dGVyblJlc3BvbnNlEiIKB3BhdHRlcm4YASABKAsyES5tbmVtZS52MS5QYXR0ZXJuIiMKEUdldFBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCACI4ChJHZXRQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iQAoTTGlzdFBhdHRlcm5zUmVxdWVzdBITCglwYWdlX3NpemUYASABKAVCABIUCgpwYWdlX3Rva2VuGAIgASgJQgAiaAoUTGlzdFBhdHRlcm5zUmVzcG9uc2USIwoIcGF0dGVybnMYASADKAsyES5tbmVtZS52MS5QYXR0ZXJuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIiYKFERlbGV0ZVBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCACI7ChVEZWxldGVQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iMgoMTWF0Y2hWZXJkaWN0EhMKCW1lbW9yeV9pZBgBIAEoCUIAEg0KBXJpZ2h0GAIgASgIIlkKG1JlcG9ydFBhdHRlcm5NYXRjaGVzUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASKgoIdmVyZGljdHMYAiADKAsyFi5tbmVtZS52MS5NYXRjaFZlcmRpY3RCACJFChxSZXBvcnRQYXR0ZXJuTWF0Y2hlc1Jlc3BvbnNlEiUKBXN0YXRzGAEgASgLMhYubW5lbWUudjEuUGF0dGVyblN0YXRzIlMKFkdldFBhdHRlcm5TdGF0c1JlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJZChdHZXRQYXR0ZXJuU3RhdHNSZXNwb25zZRIlCgVzdGF0cxgBIAMoCzIWLm1uZW1lLnYxLlBhdHRlcm5TdGF0cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqXQoLU3RydWN0dXJlT2YSHAoYU1RSVUNUVVJFX09GX1VOU1BFQ0lGSUVEEAASGQoVU1RSVUNUVVJFX09GX01FVEFEQVRBEAESFQoRU1RSVUNUVVJFX09GX1RFWFQQAmIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChZtbmVtZS92MS9wYXR0ZXJuLnByb3RvEghtbmVtZS52MSIkCgxSZWdleFBhdHRlcm4SFAoKZXhwcmVzc2lvbhgBIAEoCUIAIkkKD1NlbWFudGljUGF0dGVybhIOCgR0ZXh0GAEgASgJQgASGAoJdGhyZXNob2xkGAIgASgBQgBIAIgBAUIMCgpfdGhyZXNob2xkImcKEVN0cnVjdHVyYWxQYXR0ZXJuEikKBnNjaGVtYRgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABInCgZ0YXJnZXQYAiABKA4yFS5tbmVtZS52MS5TdHJ1Y3R1cmVPZkIAIu0BCgdQYXR0ZXJuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSJQoFcmVnZXgYBCABKAsyFi5tbmVtZS52MS5SZWdleFBhdHRlcm4SKwoIc2VtYW50aWMYBSABKAsyGS5tbmVtZS52MS5TZW1hbnRpY1BhdHRlcm4SLwoKc3RydWN0dXJhbBgGIAEoCzIbLm1uZW1lLnYxLlN0cnVjdHVyYWxQYXR0ZXJuEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIq8CCgxQYXR0ZXJuU3RhdHMSIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4SDAoEdXNlcxgCIAEoAxITCgttYXRjaF9jb3VudBgDIAEoAxIXCgphdmVyYWdlX21zGAQgASgBSACIAQESMAoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtyaWdodF9jb3VudBgGIAEoAxITCgt3cm9uZ19jb3VudBgHIAEoAxIZCgxzdWNjZXNzX3JhdGUYCCABKAFIAYgBARITCgtsb3dlcl9ib3VuZBgJIAEoARITCgt1cHBlcl9ib3VuZBgKIAEoAUINCgtfYXZlcmFnZV9tc0IPCg1fc3VjY2Vzc19yYXRlIkgKDFBhdHRlcm5NYXRjaBIMCgR0ZXh0GAEgASgJEg0KBXN0YXJ0GAIgASgFEgsKA2VuZBgDIAEoBRIOCgZncm91cHMYBCADKAkiwgEKFENyZWF0ZVBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIVCgtkZXNjcmlwdGlvbhgCIAEoCUIAEiUKBXJlZ2V4GAMgASgLMhYubW5lbWUudjEuUmVnZXhQYXR0ZXJuEisKCHNlbWFudGljGAQgASgLMhkubW5lbWUudjEuU2VtYW50aWNQYXR0ZXJuEi8KCnN0cnVjdHVyYWwYBSABKAsyGy5tbmVtZS52MS5TdHJ1Y3R1cmFsUGF0dGVybiI7ChVDcmVhdGVQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iIwoRR2V0UGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAIjgKEkdldFBhdHRlcm5SZXNwb25zZRIiCgdwYXR0ZXJuGAEgASgLMhEubW5lbWUudjEuUGF0dGVybiJAChNMaXN0UGF0dGVybnNSZXF1ZXN0EhMKCXBhZ2Vfc2l6ZRgBIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAiABKAlCACJoChRMaXN0UGF0dGVybnNSZXNwb25zZRIjCghwYXR0ZXJucxgBIAMoCzIRLm1uZW1lLnYxLlBhdHRlcm4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiJgoURGVsZXRlUGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAIjsKFURlbGV0ZVBhdHRlcm5SZXNwb25zZRIiCgdwYXR0ZXJuGAEgASgLMhEubW5lbWUudjEuUGF0dGVybiIyCgxNYXRjaFZlcmRpY3QSEwoJbWVtb3J5X2lkGAEgASgJQgASDQoFcmlnaHQYAiABKAgiWQobUmVjb3JkUGF0dGVybk1hdGNoZXNSZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIqCgh2ZXJkaWN0cxgCIAMoCzIWLm1uZW1lLnYxLk1hdGNoVmVyZGljdEIAIkUKHFJlY29yZFBhdHRlcm5NYXRjaGVzUmVzcG9uc2USJQoFc3RhdHMYASABKAsyFi5tbmVtZS52MS5QYXR0ZXJuU3RhdHMiVAoXTGlzdFBhdHRlcm5TdGF0c1JlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJaChhMaXN0UGF0dGVyblN0YXRzUmVzcG9uc2USJQoFc3RhdHMYASADKAsyFi5tbmVtZS52MS5QYXR0ZXJuU3RhdHMSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKl0KC1N0cnVjdHVyZU9mEhwKGFNUUlVDVFVSRV9PRl9VTlNQRUNJRklFRBAAEhkKFVNUUlVDVFVSRV9PRl9NRVRBREFUQRABEhUKEVNUUlVDVFVSRV9PRl9URVhUEAJiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * RegexPattern matches texts in which a regular expression is found.
@@ -543,12 +543,12 @@ export const PatternMatchSchema: GenMessage<PatternMatch, {jsonType: PatternMatc
   messageDesc(file_mneme_v1_pattern, 5);
 
 /**
- * A request to store a pattern. Exactly one of `regex`, `semantic` and
+ * A request to create a pattern. Exactly one of `regex`, `semantic` and
  * `structural` is required.
  *
- * @generated from message mneme.v1.StorePatternRequest
+ * @generated from message mneme.v1.CreatePatternRequest
  */
-export type StorePatternRequest = Message<"mneme.v1.StorePatternRequest"> & {
+export type CreatePatternRequest = Message<"mneme.v1.CreatePatternRequest"> & {
   /**
    * Its name.
    * Required; up to 200 characters, on one line; not blank.
@@ -588,12 +588,12 @@ export type StorePatternRequest = Message<"mneme.v1.StorePatternRequest"> & {
 };
 
 /**
- * A request to store a pattern. Exactly one of `regex`, `semantic` and
+ * A request to create a pattern. Exactly one of `regex`, `semantic` and
  * `structural` is required.
  *
- * @generated from message mneme.v1.StorePatternRequest
+ * @generated from message mneme.v1.CreatePatternRequest
  */
-export type StorePatternRequestJson = {
+export type CreatePatternRequestJson = {
   /**
    * Its name.
    * Required; up to 200 characters, on one line; not blank.
@@ -633,18 +633,18 @@ export type StorePatternRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.StorePatternRequest.
- * Use `create(StorePatternRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.CreatePatternRequest.
+ * Use `create(CreatePatternRequestSchema)` to create a new message.
  */
-export const StorePatternRequestSchema: GenMessage<StorePatternRequest, {jsonType: StorePatternRequestJson}> = /*@__PURE__*/
+export const CreatePatternRequestSchema: GenMessage<CreatePatternRequest, {jsonType: CreatePatternRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_pattern, 6);
 
 /**
  * The pattern as it is kept.
  *
- * @generated from message mneme.v1.StorePatternResponse
+ * @generated from message mneme.v1.CreatePatternResponse
  */
-export type StorePatternResponse = Message<"mneme.v1.StorePatternResponse"> & {
+export type CreatePatternResponse = Message<"mneme.v1.CreatePatternResponse"> & {
   /**
    * The pattern.
    *
@@ -656,9 +656,9 @@ export type StorePatternResponse = Message<"mneme.v1.StorePatternResponse"> & {
 /**
  * The pattern as it is kept.
  *
- * @generated from message mneme.v1.StorePatternResponse
+ * @generated from message mneme.v1.CreatePatternResponse
  */
-export type StorePatternResponseJson = {
+export type CreatePatternResponseJson = {
   /**
    * The pattern.
    *
@@ -668,10 +668,10 @@ export type StorePatternResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.StorePatternResponse.
- * Use `create(StorePatternResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.CreatePatternResponse.
+ * Use `create(CreatePatternResponseSchema)` to create a new message.
  */
-export const StorePatternResponseSchema: GenMessage<StorePatternResponse, {jsonType: StorePatternResponseJson}> = /*@__PURE__*/
+export const CreatePatternResponseSchema: GenMessage<CreatePatternResponse, {jsonType: CreatePatternResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_pattern, 7);
 
 /**
@@ -986,11 +986,11 @@ export const MatchVerdictSchema: GenMessage<MatchVerdict, {jsonType: MatchVerdic
   messageDesc(file_mneme_v1_pattern, 14);
 
 /**
- * A request to report on matches.
+ * A request to record whether matches were right.
  *
- * @generated from message mneme.v1.ReportPatternMatchesRequest
+ * @generated from message mneme.v1.RecordPatternMatchesRequest
  */
-export type ReportPatternMatchesRequest = Message<"mneme.v1.ReportPatternMatchesRequest"> & {
+export type RecordPatternMatchesRequest = Message<"mneme.v1.RecordPatternMatchesRequest"> & {
   /**
    * The pattern's name.
    * Required; up to 200 characters, on one line.
@@ -1010,11 +1010,11 @@ export type ReportPatternMatchesRequest = Message<"mneme.v1.ReportPatternMatches
 };
 
 /**
- * A request to report on matches.
+ * A request to record whether matches were right.
  *
- * @generated from message mneme.v1.ReportPatternMatchesRequest
+ * @generated from message mneme.v1.RecordPatternMatchesRequest
  */
-export type ReportPatternMatchesRequestJson = {
+export type RecordPatternMatchesRequestJson = {
   /**
    * The pattern's name.
    * Required; up to 200 characters, on one line.
@@ -1034,18 +1034,18 @@ export type ReportPatternMatchesRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.ReportPatternMatchesRequest.
- * Use `create(ReportPatternMatchesRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.RecordPatternMatchesRequest.
+ * Use `create(RecordPatternMatchesRequestSchema)` to create a new message.
  */
-export const ReportPatternMatchesRequestSchema: GenMessage<ReportPatternMatchesRequest, {jsonType: ReportPatternMatchesRequestJson}> = /*@__PURE__*/
+export const RecordPatternMatchesRequestSchema: GenMessage<RecordPatternMatchesRequest, {jsonType: RecordPatternMatchesRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_pattern, 15);
 
 /**
  * What is now known about the pattern.
  *
- * @generated from message mneme.v1.ReportPatternMatchesResponse
+ * @generated from message mneme.v1.RecordPatternMatchesResponse
  */
-export type ReportPatternMatchesResponse = Message<"mneme.v1.ReportPatternMatchesResponse"> & {
+export type RecordPatternMatchesResponse = Message<"mneme.v1.RecordPatternMatchesResponse"> & {
   /**
    * The pattern's statistics.
    *
@@ -1057,9 +1057,9 @@ export type ReportPatternMatchesResponse = Message<"mneme.v1.ReportPatternMatche
 /**
  * What is now known about the pattern.
  *
- * @generated from message mneme.v1.ReportPatternMatchesResponse
+ * @generated from message mneme.v1.RecordPatternMatchesResponse
  */
-export type ReportPatternMatchesResponseJson = {
+export type RecordPatternMatchesResponseJson = {
   /**
    * The pattern's statistics.
    *
@@ -1069,18 +1069,18 @@ export type ReportPatternMatchesResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.ReportPatternMatchesResponse.
- * Use `create(ReportPatternMatchesResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.RecordPatternMatchesResponse.
+ * Use `create(RecordPatternMatchesResponseSchema)` to create a new message.
  */
-export const ReportPatternMatchesResponseSchema: GenMessage<ReportPatternMatchesResponse, {jsonType: ReportPatternMatchesResponseJson}> = /*@__PURE__*/
+export const RecordPatternMatchesResponseSchema: GenMessage<RecordPatternMatchesResponse, {jsonType: RecordPatternMatchesResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_pattern, 16);
 
 /**
- * A request for statistics of patterns.
+ * A request to list statistics of patterns.
  *
- * @generated from message mneme.v1.GetPatternStatsRequest
+ * @generated from message mneme.v1.ListPatternStatsRequest
  */
-export type GetPatternStatsRequest = Message<"mneme.v1.GetPatternStatsRequest"> & {
+export type ListPatternStatsRequest = Message<"mneme.v1.ListPatternStatsRequest"> & {
   /**
    * The pattern's name; empty: all patterns, by name.
    * Up to 200 characters, on one line.
@@ -1107,11 +1107,11 @@ export type GetPatternStatsRequest = Message<"mneme.v1.GetPatternStatsRequest"> 
 };
 
 /**
- * A request for statistics of patterns.
+ * A request to list statistics of patterns.
  *
- * @generated from message mneme.v1.GetPatternStatsRequest
+ * @generated from message mneme.v1.ListPatternStatsRequest
  */
-export type GetPatternStatsRequestJson = {
+export type ListPatternStatsRequestJson = {
   /**
    * The pattern's name; empty: all patterns, by name.
    * Up to 200 characters, on one line.
@@ -1138,18 +1138,18 @@ export type GetPatternStatsRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.GetPatternStatsRequest.
- * Use `create(GetPatternStatsRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.ListPatternStatsRequest.
+ * Use `create(ListPatternStatsRequestSchema)` to create a new message.
  */
-export const GetPatternStatsRequestSchema: GenMessage<GetPatternStatsRequest, {jsonType: GetPatternStatsRequestJson}> = /*@__PURE__*/
+export const ListPatternStatsRequestSchema: GenMessage<ListPatternStatsRequest, {jsonType: ListPatternStatsRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_pattern, 17);
 
 /**
  * Statistics of patterns.
  *
- * @generated from message mneme.v1.GetPatternStatsResponse
+ * @generated from message mneme.v1.ListPatternStatsResponse
  */
-export type GetPatternStatsResponse = Message<"mneme.v1.GetPatternStatsResponse"> & {
+export type ListPatternStatsResponse = Message<"mneme.v1.ListPatternStatsResponse"> & {
   /**
    * By name.
    *
@@ -1168,9 +1168,9 @@ export type GetPatternStatsResponse = Message<"mneme.v1.GetPatternStatsResponse"
 /**
  * Statistics of patterns.
  *
- * @generated from message mneme.v1.GetPatternStatsResponse
+ * @generated from message mneme.v1.ListPatternStatsResponse
  */
-export type GetPatternStatsResponseJson = {
+export type ListPatternStatsResponseJson = {
   /**
    * By name.
    *
@@ -1187,10 +1187,10 @@ export type GetPatternStatsResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.GetPatternStatsResponse.
- * Use `create(GetPatternStatsResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.ListPatternStatsResponse.
+ * Use `create(ListPatternStatsResponseSchema)` to create a new message.
  */
-export const GetPatternStatsResponseSchema: GenMessage<GetPatternStatsResponse, {jsonType: GetPatternStatsResponseJson}> = /*@__PURE__*/
+export const ListPatternStatsResponseSchema: GenMessage<ListPatternStatsResponse, {jsonType: ListPatternStatsResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_pattern, 18);
 
 /**

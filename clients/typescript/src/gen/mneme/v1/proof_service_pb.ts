@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/proof_service.proto.
  */
 export const file_mneme_v1_proof_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9wcm9vZl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSIWChRHZXRDaGVja3BvaW50UmVxdWVzdCKDAQoVR2V0Q2hlY2twb2ludFJlc3BvbnNlEgwKBG5vdGUYASABKAkSDgoGb3JpZ2luGAIgASgJEgwKBHNpemUYAyABKAMSEQoJcm9vdF9oYXNoGAQgASgMEhQKDHZlcmlmaWVyX2tleRgFIAEoCRIVCg1wcmV2aW91c19ub3RlGAYgASgJIkQKGkdldENvbnNpc3RlbmN5UHJvb2ZSZXF1ZXN0EhIKCG9sZF9zaXplGAEgASgDQgASEgoIbmV3X3NpemUYAiABKANCACJhChtHZXRDb25zaXN0ZW5jeVByb29mUmVzcG9uc2USEAoIb2xkX3NpemUYASABKAMSEAoIbmV3X3NpemUYAiABKAMSDgoGaGFzaGVzGAMgAygMEg4KBm9yaWdpbhgEIAEoCSJsChhHZXRJbmNsdXNpb25Qcm9vZlJlcXVlc3QSFAoKbGVhZl9pbmRleBgBIAEoA0IAEhUKC3NvdXJjZV90eXBlGAIgASgJQgASEwoJc291cmNlX2lkGAMgASgJQgASDgoEc2l6ZRgEIAEoA0IAIsoBChlHZXRJbmNsdXNpb25Qcm9vZlJlc3BvbnNlEhIKCmxlYWZfaW5kZXgYASABKAMSDAoEc2l6ZRgCIAEoAxIRCglsZWFmX2hhc2gYAyABKAwSDgoGaGFzaGVzGAQgAygMEg4KBm9yaWdpbhgFIAEoCRITCgtzb3VyY2VfdHlwZRgGIAEoCRIRCglzb3VyY2VfaWQYByABKAkSMAoMZm9yZ290dGVuX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCITChFHZXRMb2dLZXlzUmVxdWVzdCI0ChJHZXRMb2dLZXlzUmVzcG9uc2USHgoEa2V5cxgBIAMoCzIQLm1uZW1lLnYxLkxvZ0tleSKkAQoGTG9nS2V5Eg4KBm51bWJlchgBIAEoBRIUCgx2ZXJpZmllcl9rZXkYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcmV0aXJlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMaW50cm9kdWN0aW9uGAUgASgJIioKE1JvdGF0ZUxvZ0tleVJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgAiNQoUUm90YXRlTG9nS2V5UmVzcG9uc2USHQoDa2V5GAEgASgLMhAubW5lbWUudjEuTG9nS2V5MtMDCgxQcm9vZlNlcnZpY2USVQoNR2V0Q2hlY2twb2ludBIeLm1uZW1lLnYxLkdldENoZWNrcG9pbnRSZXF1ZXN0Gh8ubW5lbWUudjEuR2V0Q2hlY2twb2ludFJlc3BvbnNlIgOQAgISZwoTR2V0Q29uc2lzdGVuY3lQcm9vZhIkLm1uZW1lLnYxLkdldENvbnNpc3RlbmN5UHJvb2ZSZXF1ZXN0GiUubW5lbWUudjEuR2V0Q29uc2lzdGVuY3lQcm9vZlJlc3BvbnNlIgOQAgISYQoRR2V0SW5jbHVzaW9uUHJvb2YSIi5tbmVtZS52MS5HZXRJbmNsdXNpb25Qcm9vZlJlcXVlc3QaIy5tbmVtZS52MS5HZXRJbmNsdXNpb25Qcm9vZlJlc3BvbnNlIgOQAgISTAoKR2V0TG9nS2V5cxIbLm1uZW1lLnYxLkdldExvZ0tleXNSZXF1ZXN0GhwubW5lbWUudjEuR2V0TG9nS2V5c1Jlc3BvbnNlIgOQAgESUgoMUm90YXRlTG9nS2V5Eh0ubW5lbWUudjEuUm90YXRlTG9nS2V5UmVxdWVzdBoeLm1uZW1lLnYxLlJvdGF0ZUxvZ0tleVJlc3BvbnNlIgOQAgBiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChxtbmVtZS92MS9wcm9vZl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSIWChRHZXRDaGVja3BvaW50UmVxdWVzdCKDAQoVR2V0Q2hlY2twb2ludFJlc3BvbnNlEgwKBG5vdGUYASABKAkSDgoGb3JpZ2luGAIgASgJEgwKBHNpemUYAyABKAMSEQoJcm9vdF9oYXNoGAQgASgMEhQKDHZlcmlmaWVyX2tleRgFIAEoCRIVCg1wcmV2aW91c19ub3RlGAYgASgJIkQKGkdldENvbnNpc3RlbmN5UHJvb2ZSZXF1ZXN0EhIKCG9sZF9zaXplGAEgASgDQgASEgoIbmV3X3NpemUYAiABKANCACJhChtHZXRDb25zaXN0ZW5jeVByb29mUmVzcG9uc2USEAoIb2xkX3NpemUYASABKAMSEAoIbmV3X3NpemUYAiABKAMSDgoGaGFzaGVzGAMgAygMEg4KBm9yaWdpbhgEIAEoCSJsChhHZXRJbmNsdXNpb25Qcm9vZlJlcXVlc3QSFAoKbGVhZl9pbmRleBgBIAEoA0IAEhUKC3NvdXJjZV90eXBlGAIgASgJQgASEwoJc291cmNlX2lkGAMgASgJQgASDgoEc2l6ZRgEIAEoA0IAIsoBChlHZXRJbmNsdXNpb25Qcm9vZlJlc3BvbnNlEhIKCmxlYWZfaW5kZXgYASABKAMSDAoEc2l6ZRgCIAEoAxIRCglsZWFmX2hhc2gYAyABKAwSDgoGaGFzaGVzGAQgAygMEg4KBm9yaWdpbhgFIAEoCRITCgtzb3VyY2VfdHlwZRgGIAEoCRIRCglzb3VyY2VfaWQYByABKAkSMAoMZm9yZ290dGVuX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIUChJMaXN0TG9nS2V5c1JlcXVlc3QiNQoTTGlzdExvZ0tleXNSZXNwb25zZRIeCgRrZXlzGAEgAygLMhAubW5lbWUudjEuTG9nS2V5IqQBCgZMb2dLZXkSDgoGbnVtYmVyGAEgASgFEhQKDHZlcmlmaWVyX2tleRgCIAEoCRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXRpcmVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgxpbnRyb2R1Y3Rpb24YBSABKAkiKgoTUm90YXRlTG9nS2V5UmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCACI1ChRSb3RhdGVMb2dLZXlSZXNwb25zZRIdCgNrZXkYASABKAsyEC5tbmVtZS52MS5Mb2dLZXky1gMKDFByb29mU2VydmljZRJVCg1HZXRDaGVja3BvaW50Eh4ubW5lbWUudjEuR2V0Q2hlY2twb2ludFJlcXVlc3QaHy5tbmVtZS52MS5HZXRDaGVja3BvaW50UmVzcG9uc2UiA5ACAhJnChNHZXRDb25zaXN0ZW5jeVByb29mEiQubW5lbWUudjEuR2V0Q29uc2lzdGVuY3lQcm9vZlJlcXVlc3QaJS5tbmVtZS52MS5HZXRDb25zaXN0ZW5jeVByb29mUmVzcG9uc2UiA5ACAhJhChFHZXRJbmNsdXNpb25Qcm9vZhIiLm1uZW1lLnYxLkdldEluY2x1c2lvblByb29mUmVxdWVzdBojLm1uZW1lLnYxLkdldEluY2x1c2lvblByb29mUmVzcG9uc2UiA5ACAhJPCgtMaXN0TG9nS2V5cxIcLm1uZW1lLnYxLkxpc3RMb2dLZXlzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RMb2dLZXlzUmVzcG9uc2UiA5ACARJSCgxSb3RhdGVMb2dLZXkSHS5tbmVtZS52MS5Sb3RhdGVMb2dLZXlSZXF1ZXN0Gh4ubW5lbWUudjEuUm90YXRlTG9nS2V5UmVzcG9uc2UiA5ACAGIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * A request for the head of the log.
@@ -505,34 +505,34 @@ export const GetInclusionProofResponseSchema: GenMessage<GetInclusionProofRespon
   messageDesc(file_mneme_v1_proof_service, 5);
 
 /**
- * A request for the keys.
+ * A request to list the keys.
  *
- * @generated from message mneme.v1.GetLogKeysRequest
+ * @generated from message mneme.v1.ListLogKeysRequest
  */
-export type GetLogKeysRequest = Message<"mneme.v1.GetLogKeysRequest"> & {
+export type ListLogKeysRequest = Message<"mneme.v1.ListLogKeysRequest"> & {
 };
 
 /**
- * A request for the keys.
+ * A request to list the keys.
  *
- * @generated from message mneme.v1.GetLogKeysRequest
+ * @generated from message mneme.v1.ListLogKeysRequest
  */
-export type GetLogKeysRequestJson = {
+export type ListLogKeysRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.GetLogKeysRequest.
- * Use `create(GetLogKeysRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.ListLogKeysRequest.
+ * Use `create(ListLogKeysRequestSchema)` to create a new message.
  */
-export const GetLogKeysRequestSchema: GenMessage<GetLogKeysRequest, {jsonType: GetLogKeysRequestJson}> = /*@__PURE__*/
+export const ListLogKeysRequestSchema: GenMessage<ListLogKeysRequest, {jsonType: ListLogKeysRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_proof_service, 6);
 
 /**
  * The keys.
  *
- * @generated from message mneme.v1.GetLogKeysResponse
+ * @generated from message mneme.v1.ListLogKeysResponse
  */
-export type GetLogKeysResponse = Message<"mneme.v1.GetLogKeysResponse"> & {
+export type ListLogKeysResponse = Message<"mneme.v1.ListLogKeysResponse"> & {
   /**
    * The keys, the first one first; the last one signs.
    *
@@ -544,9 +544,9 @@ export type GetLogKeysResponse = Message<"mneme.v1.GetLogKeysResponse"> & {
 /**
  * The keys.
  *
- * @generated from message mneme.v1.GetLogKeysResponse
+ * @generated from message mneme.v1.ListLogKeysResponse
  */
-export type GetLogKeysResponseJson = {
+export type ListLogKeysResponseJson = {
   /**
    * The keys, the first one first; the last one signs.
    *
@@ -556,10 +556,10 @@ export type GetLogKeysResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.GetLogKeysResponse.
- * Use `create(GetLogKeysResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.ListLogKeysResponse.
+ * Use `create(ListLogKeysResponseSchema)` to create a new message.
  */
-export const GetLogKeysResponseSchema: GenMessage<GetLogKeysResponse, {jsonType: GetLogKeysResponseJson}> = /*@__PURE__*/
+export const ListLogKeysResponseSchema: GenMessage<ListLogKeysResponse, {jsonType: ListLogKeysResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_proof_service, 7);
 
 /**
@@ -789,18 +789,18 @@ export const ProofService: GenService<{
     output: typeof GetInclusionProofResponseSchema;
   },
   /**
-   * Returns the keys that sign the tenant's heads and certificates, the first
+   * Lists the keys that sign the tenant's heads and certificates, the first
    * one first. Retired keys stay listed, since what they signed stays true.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    *
-   * @generated from rpc mneme.v1.ProofService.GetLogKeys
+   * @generated from rpc mneme.v1.ProofService.ListLogKeys
    */
-  getLogKeys: {
+  listLogKeys: {
     methodKind: "unary";
-    input: typeof GetLogKeysRequestSchema;
-    output: typeof GetLogKeysResponseSchema;
+    input: typeof ListLogKeysRequestSchema;
+    output: typeof ListLogKeysResponseSchema;
   },
   /**
    * Makes a new key for a tenant. The old one signs it and is destroyed; its
