@@ -202,7 +202,7 @@ async def update(call: Call, given: UpdateArguments) -> Reply:
     return _rule("Changed.", to_dict(answer)["rule"])
 
 
-@offers("delete_alert_rule", rule_id="The rule's id.")
+@offers("delete_alert_rule", rule_id=...)
 class DeleteArguments(SnakeArguments):
     """A rule to delete."""
 

@@ -59,7 +59,7 @@ async def create_edge(call: Call, given: CreateEdgeArguments) -> Reply:
     "trace_effects",
     cause="Find what follows from this.",
     effect="Find what leads to this.",
-    min_confidence="Leave out chains less sure than this.",
+    min_confidence=...,
     min_uplift="Leave out smaller uplifts, whether they help or harm.",
     limit=...,
 )

@@ -23,7 +23,7 @@ NOTHING = "No relevant past context found"
     project='Only of this project, e.g. "shop-api".',
     from_="Active at or after.",
     to=...,
-    limit="Sessions at most, 1 to 50.",
+    limit=...,
     without_experience=...,
     token_budget=TOKENS,
 )

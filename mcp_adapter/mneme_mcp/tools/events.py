@@ -89,9 +89,9 @@ async def end(call: Call, given: EndArguments) -> Reply:
     agent_id=...,
     call_id="Links a tool's call with its answer.",
     model="The model, for llm_*.",
-    input_tokens="Tokens read.",
-    output_tokens="Tokens written.",
-    cost_usd="Cost in US dollars.",
+    input_tokens=...,
+    output_tokens=...,
+    cost_usd=...,
     event_id=Offer("Your own id for it, so that retries do no harm.", at="id"),
     timestamp="When; default now.",
 )

@@ -95,7 +95,7 @@ async def record(call: Call, given: RecordArguments) -> Reply:
     "train",
     session_id=SESSION,
     num_steps="Learning steps to take.",
-    batch_size="How many transitions each step learns from; 0: as the session's config says.",
+    batch_size=...,
 )
 class TrainArguments(SnakeArguments):
     """How long to learn."""

@@ -98,8 +98,8 @@ async def log(call: Call, given: LogArguments) -> Reply:
     query='In plain words, e.g. "npm install fails with permission error".',
     project="Only this project.",
     event_type=Offer("Only this kind.", at="type"),
-    tags="With all these labels.",
-    limit="Maximum entries.",
+    tags=...,
+    limit=...,
     token_budget=(int, Field(500, ge=50, le=100_000, description="Most tokens")),
 )
 class QueryArguments(SnakeArguments):

@@ -23,7 +23,7 @@ _MS = 1_000
 @offers(
     "get_learning_metrics",
     session_id=SESSION,
-    window_size="Episodes that moving averages cover.",
+    window_size=...,
     evaluate="Also say what the learned policy would have earned, and how sure that "
     "is; takes longer.",
 )

@@ -80,7 +80,7 @@ class Found(SnakeOutput):
 
 @offers(
     "search_memories",
-    query="What to look for.",
+    query=...,
     limit=...,
     min_score="Leave out memories whose cosine similarity is lower.",
     filters=(

@@ -43,7 +43,7 @@ else:
     from_='At or after, e.g. "2026-01-01".',
     to=...,
     limit=...,
-    min_score=...,
+    min_score="Leave out what scores lower.",
     min_confidence="Return nothing when less sure than this.",
     context_turns="How many events around each to add.",
     token_budget=TOKENS,

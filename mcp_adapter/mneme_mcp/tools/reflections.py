@@ -55,7 +55,7 @@ def found_reflection(found: Mapping[str, Any]) -> ReflectionOutput:
     project='The project, e.g. "shop-api".',
     agent_id="The agent.",
     tags='Labels, e.g. ["parsing"].',
-    related_entity_ids="Ids of what it is about.",
+    related_entity_ids=...,
     applied_reflection_ids="Ids of reflections you were shown before; they count as reused.",
 )
 class StoreArguments(CamelArguments):

@@ -32,7 +32,7 @@ _MS = 1_000
     user_id=...,
     agent_id="Only for this agent; empty: for all.",
     project=...,
-    supersedes="Ids of memories of the same user that it replaces.",
+    supersedes=...,
 )
 class InsertArguments(SnakeArguments):
     """What to remember."""

@@ -20,7 +20,7 @@ from mneme_mcp.tool import Call, Reply, ToolSpec
     from_='Active at or after, e.g. "2026-01-01".',
     to=...,
     limit=Offer(default=5),
-    min_score=...,
+    min_score="Leave out what scores lower.",
     token_budget=TOKENS,
 )
 class SearchArguments(SnakeArguments):

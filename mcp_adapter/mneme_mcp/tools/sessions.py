@@ -252,7 +252,7 @@ async def sleep(call: Call, given: SleepArguments) -> Reply:
     project='The project, e.g. "shop-api"; default: the last one.',
     agent_id="Only of this agent; left out: of all.",
     user_id="Only of sessions for this user; left out: of all.",
-    limit="Related sessions at most.",
+    limit=...,
     without_experience=...,
     token_budget=TOKENS,
 )

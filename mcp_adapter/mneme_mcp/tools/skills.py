@@ -39,11 +39,11 @@ class SkillOutput(SnakeOutput):
 @offers(
     "create_skill",
     name='A unique name, e.g. "oauth2_login".',
-    description="What it is for and how it is done; searches go by this.",
+    description=...,
     code=...,
     inputs=Offer('What it takes, e.g. {"issuer": "URL"}.', at="signature.inputs"),
     outputs=Offer('What it returns, e.g. {"token": "a JWT"}.', at="signature.outputs"),
-    claimed_success_rate="The success rate that you expect.",
+    claimed_success_rate=...,
     source_episode_ids="Ids of the attempts that it comes from.",
     project=...,
     tags=...,
@@ -103,7 +103,7 @@ async def search(call: Call, given: SearchArguments) -> Reply:
 
 @offers(
     "consolidate_skills",
-    min_attempts="How many successes a group of attempts needs.",
+    min_attempts=...,
     min_reward="Reward from which an attempt counts as a success.",
     dry_run="Only say what would be made.",
     project="Only attempts on this project.",
