@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from mneme import MnemeClient
 from mneme.messages import RecallRequest
 from mneme_server.common.progress import Cancelled
+from mneme_server.engine.background.jobs import InWorker, Jobs
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.engine.scheduling.jobs import InWorker, Jobs
 
 from benchmarks import memories
 from benchmarks.context import Context

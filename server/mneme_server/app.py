@@ -26,9 +26,9 @@ from mneme_server.edge.grpc.validation import rules
 from mneme_server.edge.http.options import HttpOptions
 from mneme_server.edge.http.serving import HttpServer
 from mneme_server.edge.local.folder import only_process_in
+from mneme_server.engine.background.periodic import Repeating
 from mneme_server.engine.reindexing import Reindexer
 from mneme_server.engine.runtime import Runtime
-from mneme_server.engine.scheduling.periodic import Repeating
 from mneme_server.engine.settings import ServerSettings, split_origins
 from mneme_server.engine.tenants.backends import open_backend
 from mneme_server.engine.tenants.reserve import Reserve

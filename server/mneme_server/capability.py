@@ -13,12 +13,12 @@ from typing import TypeVar
 
 from mneme_server.edge.grpc.methods import kinds_brought_by
 from mneme_server.edge.grpc.service import Service
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.engine.corpus.forgetting import Dependents, Purge, WhileForgetting
 from mneme_server.engine.corpus.tenant import TenantsAtOnce
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.runtime import Runtime
-from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.forgetting import Forgets
 from mneme_server.engine.store.memories import MemoryKinds, Shown

@@ -12,7 +12,7 @@ import pytest
 from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import auth_pb2
 from mneme_server.common.clock import MICROSECONDS, now_us
-from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS
+from mneme_server.engine.background.tenant_worker import MOST_ATTEMPTS
 from mneme_server.features.otlp import ingest_worker
 from mneme_server.features.otlp.model import Received
 from mneme_server.features.otlp.store import SqlInbox, SqlKnownSpans

@@ -15,6 +15,9 @@ from mneme_server.common.errors import FailedPrecondition, Reason
 from mneme_server.common.process_limits import most_files
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.common.watchdog import Watchdog
+from mneme_server.engine.background.jobs import Jobs
+from mneme_server.engine.background.periodic import Repeating
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.cluster.cluster import Cluster, TenantDirectory
 from mneme_server.engine.cluster.servers import Alone, Servers
 from mneme_server.engine.corpus.nodes import Node
@@ -28,10 +31,7 @@ from mneme_server.engine.embedding.port import Embedder, load
 from mneme_server.engine.embedding.remote import RemoteEmbedder
 from mneme_server.engine.index.settings import IndexSettings
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.engine.scheduling.jobs import Jobs
-from mneme_server.engine.scheduling.periodic import Repeating
 from mneme_server.engine.scheduling.steps import Steps
-from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.settings import ServerSettings
 from mneme_server.engine.store.unit import EmbeddingModel, TenantSchema, Unit
 from mneme_server.engine.tenants.embedding import EmbeddingPipeline

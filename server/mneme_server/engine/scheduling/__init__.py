@@ -1,1 +1,1 @@
-"""Whose turn it is: calls, work behind them, and long jobs."""
+"""Whose turn it is to compute and to send."""

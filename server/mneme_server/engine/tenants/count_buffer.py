@@ -12,9 +12,9 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import NotFound
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.turns import TenantWorker
 
 WRITTEN_EVERY_S = 30.0
 """How long counts wait in memory, in seconds: what a crash loses at most."""

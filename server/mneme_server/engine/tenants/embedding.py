@@ -12,10 +12,10 @@ import structlog
 from mneme_server.common import tracing
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.tracing import NOTHING, Span
+from mneme_server.engine.background.tenant_worker import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import QueuedText
-from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 
 _PROBE = "words"
 """A text that every model takes."""

@@ -14,10 +14,10 @@ from typing import Protocol
 import structlog
 
 from mneme_server.common.clock import now_us
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.feed import START, FeedRow, LostPlace, Position
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.turns import TenantWorker
 
 _ROWS = 100
 """Rows that are followed in one transaction."""

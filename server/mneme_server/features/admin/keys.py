@@ -18,7 +18,7 @@ from mneme_server.common.identity import (
     check_tenant_id,
     new_id,
 )
-from mneme_server.engine.scheduling.periodic import Repeating
+from mneme_server.engine.background.periodic import Repeating
 from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.model import (
     DEFAULT_SCOPES,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.scheduling.turns import TenantWorker
 
 _RESTORED_US = 5 * MICROSECONDS
 """How long after a tenant is closed to be replaced it is looked at: by then it is."""

@@ -9,7 +9,7 @@ from mneme.v1 import causal_service_pb2
 
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
-from mneme_server.engine.scheduling.periodic import Repeating
+from mneme_server.engine.background.periodic import Repeating
 from mneme_server.engine.store.connections import Database
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.causal.chains import EffectChains

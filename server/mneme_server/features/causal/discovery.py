@@ -16,11 +16,11 @@ from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Unavailable
 from mneme_server.common.identity import new_id
 from mneme_server.common.progress import Cancelled, Step
+from mneme_server.engine.background.jobs import InWorker, Jobs
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.index.scratch import new_folder, remove
-from mneme_server.engine.scheduling.jobs import InWorker, Jobs
 from mneme_server.features.causal.edges import refuse_circle
 from mneme_server.features.causal.episode_table import EpisodeTable
 from mneme_server.features.causal.estimation import EffectEstimate, Problem, write_problem

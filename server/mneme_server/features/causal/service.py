@@ -12,7 +12,7 @@ from mneme_server.edge.grpc.paging import Pages
 from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
-from mneme_server.engine.scheduling.jobs import Jobs
+from mneme_server.engine.background.jobs import Jobs
 from mneme_server.features.causal import messages as convert
 from mneme_server.features.causal.chains import EffectChains
 from mneme_server.features.causal.discovery import Discovery, WaitingCall, require_known_before

@@ -14,12 +14,12 @@ import structlog
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound, ResourceExhausted, Unavailable
 from mneme_server.common.humanize import lasting
+from mneme_server.engine.background.tenant_worker import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.index.words.languages import language_of
-from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.tenants.embedding import BackgroundEmbedder
 from mneme_server.features.context.model import (
     SESSION,

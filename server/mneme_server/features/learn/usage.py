@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from mneme_server.common.clock import now_us
 from mneme_server.common.counting import MAX_COUNT
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.tenants.count_buffer import CountBuffer
 from mneme_server.features.learn.model import Access, Lesson
 from mneme_server.features.learn.store.lessons import SqlLessons

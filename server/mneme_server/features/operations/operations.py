@@ -29,7 +29,7 @@ from mneme_server.common.errors import (
 from mneme_server.common.fencing import OWN, Fence, Leases
 from mneme_server.common.identity import Caller, KeyScope, new_id
 from mneme_server.common.progress import Cancelled, Progress, Step
-from mneme_server.engine.scheduling.jobs import Job, Jobs
+from mneme_server.engine.background.jobs import Job, Jobs
 from mneme_server.features.operations.model import (
     ADMINISTRATOR,
     LongWork,

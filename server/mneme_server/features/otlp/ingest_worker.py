@@ -13,9 +13,9 @@ from mneme_server.common.clock import DAY_US, HOUR_US, MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, ResourceExhausted, Unavailable
 from mneme_server.common.keyed_locks import KeyedLocks
 from mneme_server.common.pages import parts
+from mneme_server.engine.background.tenant_worker import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.corpus.forgetting import Items
 from mneme_server.engine.corpus.tenant import OpenTenant
-from mneme_server.engine.scheduling.turns import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.features.events.model import EventReceipt, NewEvent
 from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.otlp.mapping import Mapped, mapped

@@ -11,10 +11,10 @@ import pytest
 from mneme_server.common import fairness
 from mneme_server.common.errors import Unavailable
 from mneme_server.common.fencing import Fence, LeaseLost, current
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.cluster import leases
 from mneme_server.engine.cluster.leases import NodeLeases
 from mneme_server.engine.corpus.nodes import Erasure, Head
-from mneme_server.engine.scheduling.turns import TenantWorker
 
 
 class Store:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from mneme.v1 import admin_service_pb2, skill_service_pb2
 from mneme_server.common.canonical import JsonObject
-from mneme_server.engine.scheduling.jobs import Jobs
+from mneme_server.engine.background.jobs import Jobs
 from mneme_server.features.operations.messages import OperationKinds
 from mneme_server.features.operations.model import LongWork, OperationTask
 from mneme_server.features.operations.operations import Operations

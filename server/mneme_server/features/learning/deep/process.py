@@ -24,8 +24,8 @@ from mneme_server.common.errors import (
     error_of,
 )
 from mneme_server.common.process_limits import MIB
-from mneme_server.engine.scheduling.jobs import KEPT_ENVIRONMENT, resident_bytes
-from mneme_server.engine.scheduling.worker import ONE_THREAD
+from mneme_server.engine.background.jobs import KEPT_ENVIRONMENT, resident_bytes
+from mneme_server.engine.background.worker import ONE_THREAD
 from mneme_server.features.learning.deep import frames
 
 MEMORY_BYTES = 1024 * MIB

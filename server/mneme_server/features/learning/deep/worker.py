@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from mneme_server.engine.scheduling.worker import described, end_with, go_first, limit_memory
+from mneme_server.engine.background.worker import described, end_with, go_first, limit_memory
 from mneme_server.features.learning.deep import frames
 from mneme_server.features.learning.deep.setup import Batch, Setup
 

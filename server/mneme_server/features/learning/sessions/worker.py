@@ -9,7 +9,7 @@ import structlog
 
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import MnemeError, NotFound, Unavailable
-from mneme_server.engine.scheduling.turns import TenantWorker, retry_delay_s
+from mneme_server.engine.background.tenant_worker import TenantWorker, retry_delay_s
 from mneme_server.features.learning.sessions.live_session import PART, LiveSession, Tenant
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions, TrainingQuota
 from mneme_server.features.learning.store.sessions import SqlLearningSessions

@@ -11,9 +11,9 @@ from mneme_server.common import deadline, turns
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
 from mneme_server.common.identity import new_id
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.engine.scheduling.turns import TenantWorker
 from mneme_server.engine.tenants.count_buffer import CountBuffer
 from mneme_server.features.memory.model import Memory, MemoryFilter, MemoryPart
 from mneme_server.features.memory.patterns.matchers import KeptMatchers, RegexMatcher, matcher_of

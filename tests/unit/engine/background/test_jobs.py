@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from mneme_server.common.errors import DataLoss, ResourceExhausted, WorkFailed
 from mneme_server.common.progress import Cancelled, Progress, Silent, Step
-from mneme_server.engine.scheduling.jobs import InWorker, Job, Jobs
+from mneme_server.engine.background.jobs import InWorker, Job, Jobs
 
 PATIENCE_S = 30.0
 MIB = 1024 * 1024
@@ -123,7 +123,7 @@ def test_a_process_imports_what_its_work_names_and_no_more(jobs: Jobs) -> None:
         "mneme_server.common",
         "mneme_server.common.progress",
         "mneme_server.engine",
-        "mneme_server.engine.scheduling",
+        "mneme_server.engine.background",
         "support",
         "support.jobs",
     }
@@ -185,8 +185,8 @@ def test_closing_ends_every_process(foreground: _Foreground) -> None:
 
 _PARENT = """
 import sys, threading
-from mneme_server.engine.scheduling.jobs import Jobs
-from mneme_server.engine.scheduling.jobs import InWorker
+from mneme_server.engine.background.jobs import Jobs
+from mneme_server.engine.background.jobs import InWorker
 from mneme_server.engine.scheduling.foreground import Foreground
 
 jobs = Jobs(Foreground().give_way, threads=1, processes=1, memory_bytes=10**9)

@@ -34,8 +34,8 @@ from mneme_server.common.fairness import FairQueue
 from mneme_server.common.process_limits import MIB
 from mneme_server.common.progress import Cancelled, Progress, Step
 from mneme_server.common.turns import Turn
+from mneme_server.engine.background.worker import ONE_THREAD
 from mneme_server.engine.scheduling.foreground import Shift
-from mneme_server.engine.scheduling.worker import ONE_THREAD
 
 _STOP_S = 2.0
 """How long closing waits for jobs to notice. One that does not is left behind."""
@@ -411,7 +411,7 @@ class WorkerProcess:
                 sys.executable,
                 "-P",
                 "-m",
-                "mneme_server.engine.scheduling.worker",
+                "mneme_server.engine.background.worker",
                 me,
                 str(pipe),
             ],

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from mneme_server.common.turns import computing
-from mneme_server.engine.scheduling import turns
+from mneme_server.engine.background import tenant_worker
+from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.scheduling.foreground import Foreground
-from mneme_server.engine.scheduling.turns import TenantWorker
 
 LONG_S = 20.0
 
@@ -38,8 +38,8 @@ class Worker(TenantWorker):
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
-    monkeypatch.setattr(turns, "_SLOW_S", 0.05)
-    monkeypatch.setattr(turns, "_LAST_STEP_S", LONG_S)
+    monkeypatch.setattr(tenant_worker, "_SLOW_S", 0.05)
+    monkeypatch.setattr(tenant_worker, "_LAST_STEP_S", LONG_S)
     worker = Worker()
     worker.start()
     yield worker
