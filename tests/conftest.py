@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from hypothesis import settings as hypothesis_settings
-from mneme_server.common.process_limits import limit_arenas
+from mneme_server.common.process_limits import limit_arenas, spare_the_collector
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer
@@ -37,6 +38,27 @@ limit_arenas()
 hypothesis_settings.register_profile("mneme", deadline=None, derandomize=True)
 hypothesis_settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1_000)
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "mneme"))
+
+_ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Load no file of which nothing is run: what the slow ones import takes seconds and memory, in
+    each worker process."""
+    if config.getoption("markexpr") != "not slow" or collection_path.suffix != ".py":
+        return None
+    return True if _ALL_SLOW in collection_path.read_text("utf-8") else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Have the garbage collector pass over what is loaded and over fifteen thousand tests, all of
+    which stays, as a server has for itself."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        spare_the_collector()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
