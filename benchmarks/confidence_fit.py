@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import scipy
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import WordEvidence
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.recall.confidence import AGAINST, Fit, attained, best_of, words_of
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from benchmarks.ranking.sets import READERS, Talk
 from benchmarks.ranking.store import Store, record, stored, tenant_of
@@ -131,5 +131,7 @@ def _regressed(features: Floats, answered: Floats, counts: Floats, given: Floats
         return float(counts @ wrong + _RIDGE * weights @ weights)
 
     bounds = [*((least, None) for least in _LEAST), (None, None)]
-    found = minimize(loss, np.ones(features.shape[1]), method="L-BFGS-B", bounds=bounds)
+    found = scipy.optimize.minimize(
+        loss, np.ones(features.shape[1]), method="L-BFGS-B", bounds=bounds
+    )
     return [round(float(weight), 2) for weight in found.x]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import scipy.stats
+import scipy
 from mneme.v1 import causal_pb2, discovery_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import experiment_pb2 as pb
 from support.api import Api, grpc, refused

@@ -7,8 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.special
-import scipy.stats
+import scipy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mneme_server.statistics.distributions import (

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mneme_server.statistics.inference import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.features.skills.model import Skill, SkillUse, UseTally, rate_interval, score_of
-from scipy.stats import binomtest
 
 _UNIT = st.floats(0, 1)
 
@@ -14,7 +14,7 @@ _UNIT = st.floats(0, 1)
 @given(st.integers(1, 5_000), st.data())
 def test_the_interval_is_wilsons(uses: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, uses))
-    expected = binomtest(successes, uses).proportion_ci(method="wilson")
+    expected = scipy.stats.binomtest(successes, uses).proportion_ci(method="wilson")
     low, high = rate_interval(successes, uses)
     assert low == pytest.approx(expected.low, abs=1e-6)
     assert high == pytest.approx(expected.high, abs=1e-6)

@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -17,7 +18,6 @@ from mneme_server.features.learning.trust.estimates import (
     student,
     weighted,
 )
-from scipy import stats
 
 some_weights = arrays(np.float64, 12, elements=st.floats(0.1, 10))
 some_rewards = arrays(np.float64, 12, elements=st.floats(-1, 1))
@@ -157,14 +157,14 @@ def test_the_effective_size_is_the_number_of_equal_weights() -> None:
     + [(freedom, 5e-4) for freedom in (5, 8, 10, 49, 49.5, 200, 1e6)],
 )
 def test_quantiles_of_students_t_are_those_of_the_tables(freedom: float, error: float) -> None:
-    assert student(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=error)
+    assert student(0.975, freedom) == pytest.approx(scipy.stats.t.ppf(0.975, freedom), abs=error)
 
 
 @pytest.mark.parametrize("freedom", [1.2, 1.9, 2.1, 2.9])
 def test_with_very_few_degrees_of_freedom_that_are_not_whole_the_interval_is_not_too_narrow(
     freedom: float,
 ) -> None:
-    assert student(0.975, freedom) >= stats.t.ppf(0.975, freedom)
+    assert student(0.975, freedom) >= scipy.stats.t.ppf(0.975, freedom)
 
 
 def test_rewards_that_were_all_the_same_do_not_make_the_interval_a_point() -> None:
