@@ -9,7 +9,8 @@ from typing import Any
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import later_us, now_us
-from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
+from mneme_server.common.errors import FailedPrecondition, NotFound
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -273,11 +274,7 @@ def _existing(unit: CorpusUnit, lesson_id: str, etag: str = "") -> Lesson:
     lesson = unit.get(SqlLessons).get_many([lesson_id]).get(lesson_id)
     if lesson is None:
         raise NotFound(f"there is no lesson {lesson_id!r}", field="id")
-    if etag and etag != lesson.etag:
-        raise Aborted(
-            f"lesson {lesson_id!r} has changed: {etag!r} is no longer its etag; read the lesson"
-            " again before you change it"
-        )
+    require_etag("lesson", lesson, etag)
     return lesson
 
 

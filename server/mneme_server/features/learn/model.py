@@ -14,16 +14,17 @@ from mneme.visible import visible_line
 
 from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.clock import MICROSECONDS
+from mneme_server.common.etags import etag_of
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.events.model import Outcome
 
-_ETAG_DIGITS = 32
 CONTENT_FIELDS = (
     "title", "content", "category", "importance", "agent_id", "project", "tags", "context_json",
     "source_session_id", "source_event_id",
 )  # fmt: skip
 """What the author of a lesson decides."""
+_ACCESSES = ("access_count", "last_accessed_us")
 _REFLECTION_CONTENT = (
     "session_id", "task_description", "outcome", "project", "agent_id", "what_worked",
     "what_did_not_work", "next_strategy", "tags", "related_entity_ids", "applied_reflection_ids",
@@ -74,14 +75,8 @@ class Lesson:
 
     @property
     def etag(self) -> str:
-        """What tells this state of the lesson from others: 32 hexadecimal digits.
-
-        Made of what callers change and when, and of no access: reading changes nothing.
-        """
-        said = [getattr(self, name) for name in CONTENT_FIELDS]
-        times = [self.created_us, self.updated_us, self.archived_us]
-        state = canonical_json([self.id, *said, *times])
-        return hashlib.sha256(state.encode()).hexdigest()[:_ETAG_DIGITS]
+        """What tells this state of the lesson from others; reading it changes nothing."""
+        return etag_of(self, without=_ACCESSES)
 
     def same_content(self, other: Lesson) -> bool:
         """Whether it says the same, whatever its counts and times."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from mneme_server.common import turns
 from mneme_server.common.clock import later_us
-from mneme_server.common.errors import Aborted, FailedPrecondition, NotFound
+from mneme_server.common.errors import FailedPrecondition, NotFound
+from mneme_server.common.etags import require_etag
 from mneme_server.common.pages import least_bytes, parts
 from mneme_server.engine.corpus.forgetting import Dependents
 from mneme_server.engine.corpus.ports import Matrix
@@ -130,11 +131,7 @@ def _existing(unit: CorpusUnit, memory_id: str, etag: str = "") -> Memory:
     memory = unit.get(SqlMemories).get_many([memory_id]).get(memory_id)
     if memory is None:
         raise NotFound(f"there is no memory {memory_id!r}", field="id")
-    if etag and etag != memory.etag:
-        raise Aborted(
-            f"memory {memory_id!r} has changed: {etag!r} is no longer its etag; read the memory"
-            " again before you change it"
-        )
+    require_etag("memory", memory, etag)
     return memory
 
 

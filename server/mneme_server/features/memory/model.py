@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
 from mneme_server.common.canonical import canonical_json
+from mneme_server.common.etags import etag_of
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.memory.values import ValueRange
 
-_ETAG_DIGITS = 32
 _DIGEST_BYTES = 16
 CONTENT_FIELDS = (
     "text", "user_id", "agent_id", "project", "tags", "metadata_json", "importance", "since_us",
@@ -73,14 +73,8 @@ class Memory:
 
     @property
     def etag(self) -> str:
-        """What tells this state of the memory from others: 32 hexadecimal digits."""
-        state = canonical_json(
-            [
-                self.id, *(getattr(self, name) for name in CONTENT_FIELDS), list(self.supersedes),
-                self.superseded_by, self.until_us, self.created_us, self.updated_us,
-            ]
-        )  # fmt: skip
-        return hashlib.sha256(state.encode()).hexdigest()[:_ETAG_DIGITS]
+        """What tells this state of the memory from others."""
+        return etag_of(self)
 
     def differing(self, other: Memory) -> list[str]:
         """Return the names of the content's fields in which another differs."""
