@@ -187,7 +187,7 @@ class RunningServer:
     def close(self) -> None:
         for name, client in self._clients.items():
             client.close()
-            self._admin.delete_tenant(f"{self._prefix}-{name}")
+            self._admin.delete_tenant(f"{self._prefix}-{name}").result()
         self._admin.close()
 
 

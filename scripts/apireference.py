@@ -70,9 +70,9 @@ instead of rounding it: send it as text. Imports and telemetry keep it as text o
 [HTTP](../guides/http.md); with keys, add `-H 'authorization: Bearer mn_…'`. They build on each
 other in the order of [`scripts/api_examples.json`](../../scripts/api_examples.json), in which tests
 send them. Some values are the server's to choose: `API_KEY_ID` is `api_key.id` of what
-`CreateApiKey` answered, `BACKUP` the name of the file that `Backup` wrote, `CERTIFICATE_ID` and
-`CERTIFICATE_JSON` are the `id` and the `json` of the certificate that `RecallWithCertificate`
-answered with.
+`CreateApiKey` answered, `BACKUP` the name of the file that the `Backup` before it wrote,
+`CERTIFICATE_ID` and `CERTIFICATE_JSON` are the `id` and the `json` of the certificate that
+`RecallWithCertificate` answered with.
 """
 _MESSAGES = """\
 # Messages that services share

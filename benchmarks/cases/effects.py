@@ -83,7 +83,7 @@ def discovery(context: Context, client: MnemeClient) -> list[Row]:
     return [
         timed(
             context, f"Discover, {count:,} episodes, {_CAUSES} causes", 5_000,
-            lambda _: client.discover(dry_run=True), lambda: range(1),
+            lambda _: client.discover(question={"dry_run": True}).result(), lambda: range(1),
             "estimated in a process of its own",
         )
     ]  # fmt: skip

@@ -128,7 +128,7 @@ class _Large:
             admin = self._server.admin()
             try:
                 while not over.is_set():
-                    admin.restore(self._backup, tenant_id=self._tenant_id)
+                    admin.restore(self._backup, tenant_id=self._tenant_id).result()
                     admin.get_stats(tenant_id=self._tenant_id)  # Opens it.
                     self.times += 1
             except BaseException as error:
@@ -153,7 +153,7 @@ def _large_tenant(context: Context, server: Server) -> Iterator[_Large]:
     for batch in memories.batches(list(events(count, seed=44)), 500):
         client.record_events(batch)
     memories.wait_until_embedded(client, lambda _: None)
-    backup = Path(server.admin().backup(tenant_id="large").path).name
+    backup = Path(server.admin().backup(tenant_id="large").result().path).name
     yield _Large(server, "large", backup, count)
 
 
@@ -192,7 +192,7 @@ def _flood(server: Server, kinds: tuple[str, ...]) -> Iterator[None]:
         yield
         for flood in floods:
             flood.kill()
-    admin.delete_tenant(tenant_id)
+    admin.delete_tenant(tenant_id).result()
 
 
 @contextmanager

@@ -155,7 +155,7 @@ def _recorded(context: Context, here: Server, there: Server) -> list[Row]:
             counts, took = drive(client, prepared, seconds)
             rates[name].append(sum(counts) / took)
             # Otherwise what waits for its embedding would slow down what follows.
-            server.admin().delete_tenant(f"one-{number}")
+            server.admin().delete_tenant(f"one-{number}").result()
         rates["together"].append(_together(there, number, seconds, count))
     median = {name: statistics.median(found) for name, found in rates.items()}
     share = statistics.median(
@@ -208,7 +208,7 @@ def _together(server: Server, number: int, seconds: float, count: int) -> float:
     for thread in threads:
         thread.join()
     for n in range(_TENANTS):
-        server.admin().delete_tenant(f"many-{number}-{n}")
+        server.admin().delete_tenant(f"many-{number}-{n}").result()
     if len(rates) < _TENANTS:
         raise AssertionError("a tenant could not record")
     return sum(rates)

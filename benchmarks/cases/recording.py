@@ -54,7 +54,8 @@ def _sustained(context: Context, server: Server, clients: int, *, searchable: bo
     counts, seconds = drive(first, prepared, context.sizes.record_s)
     cpu_us = (server.cpu_s() - before) / sum(counts) * 1e6
     pending = first.get_stats().tenant.pending_count
-    server.admin().delete_tenant(tenant)  # Otherwise what waits would slow down what follows.
+    # Otherwise what waits would slow down what follows.
+    server.admin().delete_tenant(tenant).result()
     rate = sum(counts) / seconds
     what = f"RecordEvents, batches of {_BATCH}, {clients} client{'s'[: clients - 1]}"
     return Row(

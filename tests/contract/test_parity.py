@@ -55,7 +55,7 @@ def test_every_rpc_is_reached_from_the_shell_and_by_its_own_command_where_there_
     reached_by = {identifier(row): row.cli for row in ROWS}
     assert all(reached_by.values())
     assert reached_by["RecallService.Recall"] == ("mneme recall",)
-    assert reached_by["AdminService.StartBackup"] == ("mneme admin backup",)
+    assert reached_by["AdminService.Backup"] == ("mneme admin backup",)
     assert reached_by["AdminService.CreateApiKey"] == ("mneme admin keys create",)
     assert reached_by["EventService.StreamEvents"] == ("mneme call EventService.StreamEvents",)
     # Through the importer, which knows the client as what it sends to.

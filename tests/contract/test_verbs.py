@@ -22,8 +22,8 @@ OWN = {
     # A session is a span of time: it has a start and an end.
     "StartSession", "EndSession", "StartLearningSession", "EndLearningSession",
     # Long work, and what it is while it runs.
-    "Backup", "StartBackup", "Restore", "StartRestore", "StartDeleteTenant", "StartReindex",
-    "StartMoveTenant", "Forget", "StartForget", "Discover", "StartDiscover", "WaitOperation",
+    "Backup", "Restore", "Reindex",
+    "MoveTenant", "Forget", "Discover", "WaitOperation",
     "CancelOperation",
     # What a memory does.
     "Recall", "RecallWithCertificate", "Reflect", "Sleep", "WakeUp", "OpenMemory", "ClearCache",

@@ -18,6 +18,7 @@ from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api
 from support.making import event, list_events, recall, record, verify
+from support.operations import finished
 from support.postgres import QUIET, PostgresServer, empty_folder, programs, running
 from support.server import LocalServer, ServerProcess, environment, local_server, run_command
 
@@ -88,7 +89,10 @@ def test_a_tenant_that_is_deleted_leaves_no_row(
     acme, rival = server.keys.tenant("acme", *ALL), server.keys.tenant("rival", *ALL)
     for api in (acme, rival):
         record(api, event("remember this", id="e1"), wait=True)
-    server.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+    finished(
+        server.keys.admin,
+        admin_pb.DeleteTenantRequest(tenant_id="acme-1"),
+    )
     database = url.partition("@/")[2].partition("?")[0]
     tables = postgres.execute(
         "SELECT c.relname FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid"
@@ -159,7 +163,10 @@ def test_nothing_is_forgotten_before_it_is_said_how_long_backups_are_kept(
     api = server.keys.tenant("acme", *ALL)
     record(api, event("keep this", id="e1", agent_id="a"), wait=True)
     with pytest.raises(grpc.RpcError) as refused:
-        server.keys.admin.admin.Forget(admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="a"))
+        finished(
+            server.keys.admin,
+            admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="a"),
+        )
     assert _code(refused) == grpc.StatusCode.FAILED_PRECONDITION
     assert "MNEME_DATABASE_KEPT_DAYS" in refused.value.details()
     assert _texts(api, "keep") == ["keep this"]
@@ -190,7 +197,7 @@ def test_what_is_forgotten_is_in_no_table_and_the_receipt_says_until_when_copies
         record(api, event("the drum is bob's", "other", id="e2"), wait=True)
         assert _rows_with(postgres, url, "xylophone") != []
         request = admin_pb.ForgetRequest(tenant_id="acme-1", agent_id="ann")
-        told = server.keys.admin.admin.Forget(request).receipt
+        told = finished(server.keys.admin, request)
         assert _rows_with(postgres, url, "xylophone") == []
         assert _texts(api, "whose is the drum") == ["the drum is bob's"]
     kept = told.kept_until.ToDatetime() - told.erased_at.ToDatetime()

@@ -29,7 +29,7 @@ def test_a_backup_is_restored_by_the_steps_of_the_guide(tmp_path: Path) -> None:
             wait_indexed=True,
         )
         client.create_lesson("Vault", "Nobody opens it alone.", lesson_id="vault")
-        backup = client.backup()
+        backup = client.backup().result(timeout=60)
         assert Path(backup.path).stat().st_size == backup.size_bytes
         client.record_events(
             [{"session_id": "later", "event_type": "message", "text": "The vault is empty."}],
@@ -91,7 +91,7 @@ def test_all_that_a_server_keeps_is_for_its_user_alone_also_what_others_could_re
                 client_of(server.address) as client,
             ):
                 client.remember("The vault opens at nine.", wait_indexed=True)
-                client.backup()
+                client.backup().result(timeout=60)
                 assert _open_to_others(data) == []
             for path in data.rglob("*"):
                 path.chmod(0o755 if path.is_dir() else 0o644)

@@ -18,15 +18,15 @@ from mneme.v1 import operation_pb2 as pb
 from support.api import Api
 from support.forgetting import counts, spellings, traces
 from support.making import event, ids_of, list_events, recall, record, struct, verify
-from support.operations import ended, response
+from support.operations import ended, finished, response
 from support.server import ServerProcess, server_process
 
 OLD, NEW = ["old"], ["old", "new"]
 
 
 def start(api: Api, kind: str, **fields: str) -> pb.Operation:
-    request = getattr(admin_pb, f"Start{kind}Request")(operation_id="cut", **fields)
-    answer = getattr(api.admin, f"Start{kind}")(request)
+    request = getattr(admin_pb, f"{kind}Request")(operation_id="cut", **fields)
+    answer = getattr(api.admin, kind)(request)
     operation: pb.Operation = answer.operation
     return operation
 
@@ -51,7 +51,7 @@ def test_what_was_asked_to_be_forgotten_is_erased_whenever_the_server_dies(
     cut(data, point, "Forget", user_id="ann-of-the-attic")
     with server_process(data) as server:
         admin = server.keys.admin
-        receipt = response(ended(admin, "cut")).receipt
+        receipt = response(ended(admin, "cut"))
         assert counts(receipt) == {"event": 1, "session": 1}
         assert receipt.HasField("erased_at")
         assert events(admin) == NEW
@@ -73,7 +73,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         admin = server.keys.admin
         admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id="gone"))
         record(admin, event("The violin is in the harbour", id="old"))
-        made = Path(admin.admin.Backup(admin_pb.BackupRequest()).path)
+        made = Path(finished(admin, admin_pb.BackupRequest()).path)
         made.rename(made.with_name("old.db"))
         record(admin, event("A glacier of pepper", id="new"))
     return folder
@@ -95,7 +95,7 @@ def test_a_backup_is_made_once_and_whole(data: Path, point: str) -> None:
         assert done.attempts == 2
         files = {file.name for file in made.parent.iterdir()}
         assert files == {"old.db", made.name}
-        admin.admin.Restore(admin_pb.RestoreRequest(backup=made.name))
+        finished(admin, admin_pb.RestoreRequest(backup=made.name))
         assert events(admin) == NEW
 
 
@@ -122,7 +122,7 @@ def test_a_restored_tenant_is_the_old_or_the_new_one(data: Path, point: str, kep
         assert ids_of(recall(admin, "violin"))[0] == "old"
         assert not [f for f in (data / "backups/default").iterdir() if f.name.startswith(".")]
         before = Path(replaced.replaced_path).name
-        admin.admin.Restore(admin_pb.RestoreRequest(backup=before))
+        finished(admin, admin_pb.RestoreRequest(backup=before))
         assert events(admin) == NEW
 
 

@@ -24,7 +24,7 @@ from mneme_server.features.operations.model import OperationState
 from support.api import Api, refused
 from support.making import event, list_events, recall, record, verify
 from support.nodes import PATIENCE_S, eventually, patiently, texts
-from support.operations import Holds, ended
+from support.operations import Holds, ended, finished
 from support.postgres import PostgresServer, running
 from support.server import LocalServer, ServerProcess, local_server, server_process
 
@@ -342,7 +342,7 @@ def test_a_key_that_another_server_revokes_loses_its_streams_and_operations(
     watch = leaked.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=PATIENCE_S)
     next(watch)
     with Holds(other, "reindex") as work:
-        started = leaked.admin.StartReindex(admin_pb.StartReindexRequest()).operation
+        started = leaked.admin.Reindex(admin_pb.ReindexRequest()).operation
         assert work.begun.wait(PATIENCE_S)
         admin.admin.RevokeApiKey(admin_pb.RevokeApiKeyRequest(api_key_id=created.api_key.id))
         with refused() as failure:
@@ -392,9 +392,7 @@ def test_a_tenant_that_another_server_deletes_takes_the_streams_of_its_keys_alon
     there = other.keys.key("acme-1")
     watch = there.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=PATIENCE_S)
     next(watch)
-    patiently(
-        partial(one.keys.admin.admin.DeleteTenant, admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
-    )
+    patiently(partial(finished, one.keys.admin, admin_pb.DeleteTenantRequest(tenant_id="acme-1")))
     with refused() as failure:
         for _ in watch:
             pass

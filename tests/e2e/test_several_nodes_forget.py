@@ -16,13 +16,14 @@ from support.api import Api
 from support.forgetting import spellings, traces
 from support.making import event, record
 from support.nodes import PATIENCE_S, eventually, patiently, texts
+from support.operations import finished
 from support.postgres import PostgresServer
 from support.server import LocalServer, local_server, run_command
 
 
 def forget(server: LocalServer, agent_id: str, id: str = "f") -> pb.ForgetReceipt:
     request = admin_pb.ForgetRequest(tenant_id="acme-1", agent_id=agent_id, operation_id=id)
-    return server.keys.admin.admin.Forget(request, timeout=PATIENCE_S).receipt
+    return finished(server.keys.admin, request)
 
 
 def told_twice(here: Api, there: Api) -> None:
@@ -44,7 +45,10 @@ def test_a_tenant_that_one_deletes_the_other_forgets(
     there = other.keys.key("acme-1")
     record(there, event("remember this", id="e1"), wait=True)
     record(here, event("and this", id="e2"), wait=True)
-    one.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+    finished(
+        one.keys.admin,
+        admin_pb.DeleteTenantRequest(tenant_id="acme-1"),
+    )
 
     def refused() -> bool:
         try:
@@ -199,7 +203,7 @@ def test_a_data_folder_that_was_put_back_from_a_copy_brings_back_nothing(
             assert left_of_heron(other) == []
 
 
-def test_a_tenant_that_is_deleted_is_on_no_servers_disk_when_the_call_answers(
+def test_a_tenant_that_is_deleted_is_on_no_servers_disk_when_that_has_ended(
     tmp_path: Path, url: str
 ) -> None:
     with local_server(tmp_path / "one", database_url=url) as one:
@@ -209,7 +213,7 @@ def test_a_tenant_that_is_deleted_is_on_no_servers_disk_when_the_call_answers(
             told_twice(here, other.keys.key("acme-1"))
             with local_server(tmp_path / "away", database_url=url) as away:
                 assert texts(away.keys.key("acme-1"), "ate")
-            answer = one.keys.admin.admin.DeleteTenant(delete, timeout=PATIENCE_S)
+            answer = finished(one.keys.admin, delete)
             assert len(answer.nodes) == 1
             for server in (one, other):
                 assert not (server.data_dir / "tenants" / "acme-1").exists()

@@ -23,6 +23,7 @@ from mneme.v1 import auth_pb2
 from support.api import Api
 from support.descriptors import services
 from support.examples import EXAMPLES, needed, requests_of
+from support.operations import finished
 from support.server import ADMIN_KEY, Keys
 
 from fuzzing.making import Maker, Pool, smaller
@@ -46,16 +47,8 @@ _SHRINKING = 300
 _READ = 200
 _SLOW = frozenset(
     {
-        *("Backup", "CreateTenant", "DeleteTenant", "WatchEvents"),
-        *(
-            "StartBackup",
-            "StartDeleteTenant",
-            "StartReindex",
-            "StartMoveTenant",
-            "StartRestore",
-            "Restore",
-        ),
-        *("Forget", "StartForget"),
+        *("CreateTenant", "WatchEvents"),
+        *("Backup", "DeleteTenant", "Forget", "MoveTenant", "Reindex", "Restore"),
     }
 )
 """Methods that take long by their nature and are called less for it."""
@@ -182,7 +175,10 @@ class Caller(threading.Thread):
             if code is grpc.StatusCode.UNAUTHENTICATED:
                 return True  # A call of this thread or another deleted its tenant, or its key.
         with suppress(grpc.RpcError):  # A call may have deleted it.
-            self._keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=name))
+            finished(
+                self._keys.admin,
+                admin_pb.DeleteTenantRequest(tenant_id=name),
+            )
         return made == _CALLS_PER_TENANT
 
     def _follow_examples(self, api: Api, rng: random.Random, pool: Pool, number: str) -> None:

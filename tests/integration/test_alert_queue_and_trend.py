@@ -17,6 +17,7 @@ from mneme_server.engine import runtime
 from support.api import Api
 from support.contexts import eventually
 from support.making import event, record
+from support.operations import finished
 from support.server import LocalServer, local_server
 from support.stuck import Stuck
 
@@ -131,9 +132,9 @@ def test_a_trend_of_a_tenant_that_was_deleted_is_none_of_the_next_of_its_name(
         record_slower(api)
         slower = rule(api, "TREND_EXCEEDS", **fields)
         eventually(lambda: history(api, slower), lambda seen: len(seen) > 0)
-        admin = server.keys.admin.admin
-        admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=api.tenant_id))
-        admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id=api.tenant_id))
+        admin = server.keys.admin
+        finished(admin, admin_pb.DeleteTenantRequest(tenant_id=api.tenant_id))
+        admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id=api.tenant_id))
         again = server.keys.key(api.tenant_id)
         slower = rule(again, "TREND_EXCEEDS", **fields)
         record(again, event("one", "s"))

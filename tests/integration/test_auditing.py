@@ -13,6 +13,7 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api
 from support.making import event, record
+from support.operations import finished
 from support.server import ADMIN_KEY, local_server
 from unit.cli.command import Result, mneme
 
@@ -59,11 +60,11 @@ def test_a_restored_tenant_has_a_new_log_that_names_the_old_head(
 ) -> None:
     with serving(tmp_path / "data", address) as api:
         record(api, event("before", "s"))
-        backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path).name
+        backup = Path(finished(api, admin_pb.BackupRequest()).path).name
         record(api, event("after", "s"))
         audit()
         (before,) = heads(tmp_path)
-        api.admin.Restore(admin_pb.RestoreRequest(backup=backup))
+        finished(api, admin_pb.RestoreRequest(backup=backup))
         refused = audit()
         assert (refused.code, heads(tmp_path)) == (1, [before])
         assert "it names the head that was kept, of 2 leaves" in refused.out

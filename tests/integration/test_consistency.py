@@ -13,6 +13,7 @@ from mneme.v1 import recall_service_pb2 as recall_pb
 from mneme_server.common.consistency import ConsistencyToken
 from support.api import Api, grpc
 from support.making import event, record
+from support.operations import finished
 from support.server import LocalServer, local_server
 
 TOKEN, FRESH = "mneme-consistency-token", "mneme-at-least-as-fresh"
@@ -93,10 +94,10 @@ def test_a_token_from_before_a_restore_is_answered_from_the_newest(
 ) -> None:
     before = written(api, "the heron stood")
     admin = server.keys.admin
-    backup = admin.admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id))
+    backup = finished(admin, admin_pb.BackupRequest(tenant_id=api.tenant_id))
     name = Path(backup.path).name
     lost = written(api, "and flew away")
-    admin.admin.Restore(admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=name))
+    finished(admin, admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=name))
     for token in (before, lost):
         assert recalled(api, token) == {FRESH: "newest"}
     assert recalled(api, written(api, "another heron")) == {}

@@ -11,7 +11,7 @@ from mneme.v1 import causal_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import discovery_pb2 as pb
 from support.api import Api, grpc, refused
 from support.making import at, create_edge, skill, struct
-from support.operations import ended, response
+from support.operations import ended, finished, response
 from support.server import LocalServer
 
 pytestmark = pytest.mark.slow
@@ -51,12 +51,12 @@ def confounded(count: int, seed: int = 0) -> list[episode_pb2.Episode]:
     return made
 
 
-def discover(api: Api, **fields: Any) -> pb.DiscoverResponse:
+def discover(api: Api, **fields: Any) -> pb.DiscoverResult:
     given: dict[str, Any] = {"min_success_rate": 0} | fields
-    return api.causal.Discover(pb.DiscoverRequest(**given))
+    return finished(api, pb.DiscoverRequest(question=pb.DiscoveryQuestion(**given)))
 
 
-def found(answer: pb.DiscoverResponse) -> dict[tuple[str, str], pb.DiscoveredEffect]:
+def found(answer: pb.DiscoverResult) -> dict[tuple[str, str], pb.DiscoveredEffect]:
     return {(one.cause, one.outcome): one for one in answer.findings}
 
 
@@ -212,7 +212,7 @@ def test_what_was_known_before_is_adjusted_for_and_what_came_after_is_refused(ap
         with refused() as failure:
             discover(api, adjust_for=["difficulty", name])
         assert (failure.code, failure.field) == (
-            grpc.StatusCode.INVALID_ARGUMENT, "adjust_for[1]",
+            grpc.StatusCode.INVALID_ARGUMENT, "question.adjust_for[1]",
         )  # fmt: skip
 
 
@@ -238,13 +238,10 @@ def test_a_name_to_adjust_for_that_no_episode_has_is_refused(api: Api) -> None:
         with refused() as failure:
             discover(api, adjust_for=["difficulty", name])
         assert (failure.code, failure.field) == (
-            grpc.StatusCode.INVALID_ARGUMENT, "adjust_for[1]",
+            grpc.StatusCode.INVALID_ARGUMENT, "question.adjust_for[1]",
         )  # fmt: skip
         assert repr(name) in failure.message
     assert "task" in discover(api, adjust_for=["task", "agent"]).adjusted_for
-    question = pb.DiscoverRequest(adjust_for=["dificulty"])
-    started = api.causal.StartDiscover(pb.StartDiscoverRequest(question=question)).operation
-    assert "'dificulty'" in ended(api, started.id).error.message
 
 
 def test_what_tells_no_episodes_apart_is_told_as_not_adjusted_for_with_why(api: Api) -> None:
@@ -311,19 +308,18 @@ def test_no_episodes_are_an_answer(api: Api) -> None:
     assert (answer.episode_count, answer.tested_count, answer.refused_count) == (0, 0, 0)
 
 
-def test_as_an_operation_it_finds_the_same(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_operation_is_started_once_and_without_a_question_asks_the_defaults(
+    api: Api,
+) -> None:
     tell(api, confounded(600))
-    monkeypatch.setattr("mneme_server.features.causal.discovery.MOST_AT_ONCE", 500)
-    with refused() as failure:
-        discover(api)
-    assert (failure.code, failure.field) == (grpc.StatusCode.FAILED_PRECONDITION, "filter")
-    assert "StartDiscover" in failure.message
-    monkeypatch.undo()
     expected = discover(api, dry_run=True)
-    question = pb.DiscoverRequest(min_success_rate=0, dry_run=True)
-    started = api.causal.StartDiscover(pb.StartDiscoverRequest(question=question)).operation
-    assert started.kind == "discover"
-    assert response(ended(api, started.id)) == expected
-    started = api.causal.StartDiscover(pb.StartDiscoverRequest()).operation
-    answer: Any = response(ended(api, started.id))
-    assert answer.tested_count == 4
+    question = pb.DiscoveryQuestion(min_success_rate=0, dry_run=True)
+    request = pb.DiscoverRequest(question=question, operation_id="once")
+    started = api.causal.Discover(request).operation
+    assert (started.id, started.kind) == ("once", "discover")
+    assert response(ended(api, "once")) == expected
+    assert api.causal.Discover(request).operation.attempts == 1
+    with refused() as failure:
+        api.causal.Discover(pb.DiscoverRequest(operation_id="once"))
+    assert (failure.code, failure.field) == (grpc.StatusCode.ALREADY_EXISTS, "operation_id")
+    assert finished(api, pb.DiscoverRequest()).tested_count == 4

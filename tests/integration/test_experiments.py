@@ -10,6 +10,7 @@ from mneme.v1 import causal_pb2, discovery_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import experiment_pb2 as pb
 from support.api import Api, grpc, refused
 from support.making import at, create_edge, struct
+from support.operations import finished
 from support.server import LocalServer
 
 
@@ -204,7 +205,8 @@ def test_an_edge_that_was_discovered_keeps_no_figure_of_it_beside_those_of_an_ex
         for number in range(150)
     ]  # fmt: skip
     api.skill.ImportEpisodes(skill_service_pb2.ImportEpisodesRequest(episodes=told))
-    found = api.causal.Discover(discovery_pb2.DiscoverRequest(min_success_rate=0)).findings
+    question = discovery_pb2.DiscoveryQuestion(min_success_rate=0)
+    found = finished(api, discovery_pb2.DiscoverRequest(question=question)).findings
     edge_id = next(one.edge_id for one in found if one.outcome == "success")
     edge = api.causal.GetEdge(causal_pb2.GetEdgeRequest(edge_id=edge_id)).edge
     assert "plain_difference" in edge.metadata

@@ -54,7 +54,7 @@ from support.making import (
     struct,
     verify,
 )
-from support.operations import ended, response
+from support.operations import ended, finished, response
 from support.server import LocalServer, local_server
 
 KEPT = "Plimberwock"
@@ -349,10 +349,10 @@ def test_a_restored_backup_forgets_again_what_was_forgotten_since(
     insert(api, f"The {GONE} is lit", user_id=USER, memory_id="anns")
     record(api, event(f"A {GONE}", session="s", metadata=struct(user_id=USER)))
     insert(api, "The harbour is open", user_id="bob", memory_id="bobs")
-    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    backup = Path(finished(api, admin_pb.BackupRequest()).path)
     receipt = forget(api, user_id=USER)
     assert list(receipt.backups) == [backup.name]
-    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    finished(api, admin_pb.RestoreRequest(backup=backup.name))
     assert ids_of(recall(api, "lit")) == ids_of(recall(api, "harbour")) == ["bobs"]
     assert verify(api).valid
     own.close_tenant(api.tenant_id)
@@ -365,15 +365,17 @@ def test_what_is_forgotten_while_a_backup_is_put_back_does_not_come_back(
 ) -> None:
     insert(api, f"The {GONE} is lit", user_id=USER, memory_id="anns")
     insert(api, "The harbour is open", user_id="bob", memory_id="bobs")
-    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    backup = Path(finished(api, admin_pb.BackupRequest()).path)
     stage = BackupFiles.stage
 
     def slowly(self: BackupFiles, *arguments: Any) -> None:
         stage(self, *arguments)
-        assert counts(forget(api, user_id=USER)) == {"memory": 1}
+        api.admin.Forget(admin_pb.ForgetRequest(user_id=USER, operation_id="meanwhile"))
+        assert ids_of(recall(api, "lit")) == ["bobs"]
 
     monkeypatch.setattr(BackupFiles, "stage", slowly)
-    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    finished(api, admin_pb.RestoreRequest(backup=backup.name))
+    assert counts(response(ended(api, "meanwhile"))) == {"memory": 1}
     assert ids_of(recall(api, "lit")) == ids_of(recall(api, "harbour")) == ["bobs"]
     own.close_tenant(api.tenant_id)
     assert not traces(folder_of(own, api), [*spellings(GONE[:6]), *spellings(USER)], STEMS)
@@ -384,26 +386,26 @@ def test_a_backup_of_afterwards_keeps_what_came_since(api: Api) -> None:
     insert(api, "The lantern is lit", user_id="ann", memory_id="before")
     forget(api, user_id="ann")
     insert(api, "The lantern is lit again", user_id="ann", memory_id="since")
-    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    backup = Path(finished(api, admin_pb.BackupRequest()).path)
     assert not forget(api, user_id="nobody").backups or backup.name
-    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    finished(api, admin_pb.RestoreRequest(backup=backup.name))
     assert ids_of(recall(api, "lantern")) == ["since"]
 
 
 def test_a_forgetting_is_started_and_followed_and_done_once(api: Api, own: LocalServer) -> None:
     insert(api, "The lantern is lit", user_id="ann", memory_id="lit")
-    request = admin_pb.StartForgetRequest(user_id="ann", operation_id="once-more")
-    started = api.admin.StartForget(request).operation
+    request = admin_pb.ForgetRequest(user_id="ann", operation_id="once-more")
+    started = api.admin.Forget(request).operation
     assert not recall(api, "lantern").results, "hidden at once"
     assert started.kind == "forget"
     done = response(ended(api, started.id))
-    assert counts(done.receipt) == {"memory": 1}
+    assert counts(done) == {"memory": 1}
     insert(api, "The lantern is lit", user_id="ann", memory_id="lit")
-    again = api.admin.StartForget(request).operation
-    assert response(again).receipt == done.receipt
+    again = api.admin.Forget(request).operation
+    assert response(again) == done
     assert ids_of(recall(api, "lantern")) == ["lit"]
     with refused() as failure:
-        api.admin.StartForget(admin_pb.StartForgetRequest(user_id="bob", operation_id="once-more"))
+        api.admin.Forget(admin_pb.ForgetRequest(user_id="bob", operation_id="once-more"))
     assert failure.code is grpc.StatusCode.ALREADY_EXISTS
 
 
@@ -440,6 +442,9 @@ def test_another_tenants_user_of_the_same_name_stays(own: LocalServer, api: Api)
 def test_what_a_tenant_is_asked_to_forget_goes_with_the_tenant(own: LocalServer, api: Api) -> None:
     insert(api, "The lantern is lit", user_id="ann")
     forget(api, user_id="ann")
-    own.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=api.tenant_id))
+    finished(
+        own.keys.admin,
+        admin_pb.DeleteTenantRequest(tenant_id=api.tenant_id),
+    )
     catalog = SqlForgettingCatalog(own.application._opened.catalog.database)
     assert not catalog.all_of(api.tenant_id)

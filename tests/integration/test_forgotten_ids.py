@@ -15,6 +15,7 @@ from mneme.v1 import experiment_pb2 as experiment_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from support.api import Api, grpc, refused
 from support.making import create_edge, episode, skill
+from support.operations import finished
 from support.server import LocalServer
 
 ID = "lighthouse-7f3a"
@@ -40,7 +41,7 @@ def experiment(api: Api, name: str, cause: str, effect: str) -> None:
 def forget(api: Api, kind: str, id_: str) -> None:
     request = admin_pb.ForgetRequest()
     request.items.add(kind=kind, id=id_)
-    api.admin.Forget(request)
+    finished(api, request)
 
 
 def naming(server: LocalServer, api: Api, text: str) -> set[str]:

@@ -15,6 +15,7 @@ from mneme_server.engine.tenants.reserve import Reserve
 from support.api import Api, grpc, refused
 from support.folders import wait_until
 from support.making import recall
+from support.operations import finished
 from support.server import LocalServer, local_server
 
 _RESERVE = 8 * 1024 * 1024
@@ -82,9 +83,9 @@ def test_revoking_deleting_and_forgetting_work_on_a_full_disk_and_the_room_is_ta
     fill(disk)
     forget = admin_pb.ForgetRequest(tenant_id=kept.tenant_id)
     forget.items.add(kind="memory", id="secret")
-    assert admin.admin.Forget(forget).receipt.statement
+    assert finished(admin, forget).statement
     fill(disk)
-    admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=gone.tenant_id))
+    finished(admin, admin_pb.DeleteTenantRequest(tenant_id=gone.tenant_id))
     assert not (disk / "data" / "tenants" / gone.tenant_id).exists()
 
     taken.unlink()

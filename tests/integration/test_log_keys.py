@@ -11,6 +11,7 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from mneme_server.common.errors import FailedPrecondition
 from support.api import Api, grpc, refused
+from support.operations import finished
 from support.server import local_server
 
 SECRET = "a secret of more than sixteen bytes\n"
@@ -46,7 +47,7 @@ def test_a_tenant_is_made_with_its_key(tmp_path: Path) -> None:
         assert stored_keys(data, "acme") == ["1.pem"]
         assert len(keys_of(server.keys.key("acme"))) == 1
         before = keys_of(admin)
-        admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme"))
+        finished(admin, admin_pb.DeleteTenantRequest(tenant_id="acme"))
         assert stored_keys(data, "acme") == []
     with local_server(data) as server:
         assert keys_of(server.keys.admin) == before

@@ -20,7 +20,7 @@ def client(server: LocalServer) -> Iterator[MnemeClient]:
 
 
 def test_it_comes_to_its_result_and_is_found_again_by_its_id(client: MnemeClient) -> None:
-    backup = client.start_backup()
+    backup = client.backup()
     made = backup.result(timeout=60)
     assert Path(made.path).stat().st_size == made.size_bytes
     assert backup.done
@@ -32,9 +32,9 @@ def test_it_comes_to_its_result_and_is_found_again_by_its_id(client: MnemeClient
 
 
 def test_a_failure_is_raised_as_the_call_would_have(client: MnemeClient) -> None:
-    made = Path(client.start_backup().result(timeout=60).path)
+    made = Path(client.backup().result(timeout=60).path)
     made.write_bytes(b"no database any more")
-    restore = client.start_restore(made.name)
+    restore = client.restore(made.name)
     with pytest.raises(DataLossError, match="damaged"):
         restore.result(timeout=60)
     assert isinstance(restore.operation.error, DataLossError)
@@ -48,7 +48,7 @@ def test_waiting_ends_with_its_time_and_stops_nothing(tmp_path: Path) -> None:
     ):
         jobs = server.application.runtime.jobs
         taken = jobs.submit("default", _until_cancelled)
-        backup = client.start_backup()
+        backup = client.backup()
         with pytest.raises(TimeoutError, match="it goes on"):
             backup.wait(timeout=0.1)
         assert backup.operation.state == "queued"
@@ -69,7 +69,8 @@ def test_waiting_goes_on_through_a_restart_of_the_server(tmp_path: Path) -> None
         server_process(tmp_path / "data", listen=address) as first,
         MnemeClient(address, api_key=ADMIN_KEY) as client,
     ):
-        backup = client.start_backup()
+        backup = client.backup()
+        backup.operation.raw.done = False  # As if it had not been quick.
         first.kill()
         with server_process(tmp_path / "data", listen=address):
             assert backup.result(timeout=60).size_bytes
@@ -78,7 +79,7 @@ def test_waiting_goes_on_through_a_restart_of_the_server(tmp_path: Path) -> None
 def test_the_asynchronous_client_does_the_same(server: LocalServer) -> None:
     async def main() -> None:
         async with AsyncMnemeClient(server.address, api_key=ADMIN_KEY) as client:
-            backup = await client.start_backup()
+            backup = await client.backup()
             made = await backup.result(timeout=60)
             again = await client.operation(backup.id)
             assert (await again.result()) == made

@@ -14,7 +14,7 @@ from support.api import Api, grpc, refused
 from support.operations import ended, response
 from support.server import local_server
 
-ASKED = pb.DiscoverRequest(
+ASKED = pb.DiscoveryQuestion(
     adjust_for=["difficulty"],
     filter=episode_pb2.EpisodeFilter(project="shop", tags=["ci"], only_successes=True),
     min_success_rate=0,
@@ -25,7 +25,7 @@ def schedule(api: Api) -> pb.DiscoverySchedule:
     return api.causal.GetDiscoverySchedule(pb.GetDiscoveryScheduleRequest()).schedule
 
 
-def set_schedule(api: Api, question: pb.DiscoverRequest) -> pb.DiscoverySchedule:
+def set_schedule(api: Api, question: pb.DiscoveryQuestion) -> pb.DiscoverySchedule:
     request = pb.UpdateDiscoveryScheduleRequest(enabled=True, time="02:30", question=question)
     return api.causal.UpdateDiscoverySchedule(request).schedule
 
@@ -47,7 +47,7 @@ def test_the_server_discovers_by_itself_once_a_night_also_after_a_restart(tmp_pa
     with local_server(tmp_path) as server:
         admin = server.keys.admin
         admin.skill.ImportEpisodes(skill_service_pb2.ImportEpisodesRequest(episodes=told))
-        made = set_schedule(admin, pb.DiscoverRequest(min_success_rate=0))
+        made = set_schedule(admin, pb.DiscoveryQuestion(min_success_rate=0))
         assert made.next_run_at.ToDatetime().strftime("%H:%M") == "02:30"
         assert not made.HasField("last_run_at")
         assert operations(admin) == []
@@ -81,7 +81,7 @@ def test_what_is_asked_comes_back_and_names_nobody(api: Api) -> None:
         "adjust_for[0]": {"adjust_for": ["output"]},
     }.items():
         with refused() as failure:
-            set_schedule(api, json_format.ParseDict(question, pb.DiscoverRequest()))
+            set_schedule(api, json_format.ParseDict(question, pb.DiscoveryQuestion()))
         assert failure.code is grpc.StatusCode.INVALID_ARGUMENT
         assert failure.field == f"question.{field}"
     assert schedule(api) == kept

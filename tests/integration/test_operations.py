@@ -18,12 +18,13 @@ from mneme.v1 import admin_service_pb2 as admin_pb
 from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
 from mneme_server.common.identity import Caller, KeyScope
+from mneme_server.features.operations import messages
 from mneme_server.features.operations.model import OperationFilter, OperationTask
 from mneme_server.features.operations.operations import MOST_UNFINISHED, Operations
 from structlog.testing import capture_logs
 from support.api import Api, refused
 from support.making import event, ids_of, list_events, recall, record
-from support.operations import PATIENCE_S, ended, get, in_the_end, response
+from support.operations import PATIENCE_S, ended, finished, get, in_the_end, response
 from support.server import LocalServer, local_server
 
 
@@ -55,8 +56,9 @@ class Waits:
 
 
 @pytest.fixture
-def waits(own: LocalServer) -> Iterator[Waits]:
-    """Backups are this work."""
+def waits(own: LocalServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Waits]:
+    """Backups are this work, for whose end no call waits that starts one."""
+    monkeypatch.setattr(messages, "QUICK_S", 0.0)
     work = Waits()
     _operations(own)._works["backup"] = work
     yield work
@@ -68,7 +70,7 @@ def _operations(server: LocalServer) -> Operations:
 
 
 def start_backup(api: Api, **fields: str) -> pb.Operation:
-    return api.admin.StartBackup(admin_pb.StartBackupRequest(**fields)).operation
+    return api.admin.Backup(admin_pb.BackupRequest(**fields)).operation
 
 
 def cancel(api: Api, operation_id: str) -> pb.Operation:
@@ -98,10 +100,10 @@ def test_a_backup_is_started_waited_for_and_restored(admin: Api, api: Api) -> No
     assert week == 7 * 24 * 3600
 
     record(api, event("A glacier of pepper", id="second"))
-    request = admin_pb.StartRestoreRequest(
+    request = admin_pb.RestoreRequest(
         tenant_id=api.tenant_id, backup=Path(made.path).name, operation_id="restore-of-the-test"
     )
-    restored = response(ended(admin, admin.admin.StartRestore(request).operation.id))
+    restored = response(ended(admin, admin.admin.Restore(request).operation.id))
     assert [event.id for event in list_events(api)] == ["first"]
     assert ids_of(recall(api, "violin")) == ["first"]
     assert Path(restored.replaced_path).exists()
@@ -112,18 +114,18 @@ def test_a_backup_is_started_waited_for_and_restored(admin: Api, api: Api) -> No
 def test_a_deleted_tenants_operation_outlives_it(admin: Api, new_tenant: Callable[[], Api]) -> None:
     gone = new_tenant()
     record(gone, event("words"))
-    request = admin_pb.StartDeleteTenantRequest(tenant_id=gone.tenant_id)
-    done = ended(admin, admin.admin.StartDeleteTenant(request).operation.id)
-    assert isinstance(response(done), admin_pb.DeleteTenantResponse)
+    request = admin_pb.DeleteTenantRequest(tenant_id=gone.tenant_id)
+    done = ended(admin, admin.admin.DeleteTenant(request).operation.id)
+    assert isinstance(response(done), admin_pb.DeleteTenantResult)
     with refused() as failure:
         record(gone, event("words"))
     assert failure.code is grpc.StatusCode.UNAUTHENTICATED
     assert listed(admin, tenant_id=gone.tenant_id) == [done.id]
     with refused() as failure:
-        admin.admin.StartDeleteTenant(request)
+        admin.admin.DeleteTenant(request)
     assert failure.code is grpc.StatusCode.NOT_FOUND
     request.operation_id = done.id
-    assert admin.admin.StartDeleteTenant(request).operation == done
+    assert admin.admin.DeleteTenant(request).operation == done
 
 
 def test_deletions_that_waited_end_well_and_spare_who_got_the_id_meanwhile(
@@ -134,21 +136,25 @@ def test_deletions_that_waited_end_well_and_spare_who_got_the_id_meanwhile(
     admin.admin.CreateTenant(made)
     start_backup(admin, tenant_id="acme")
     assert waits.began.wait(PATIENCE_S)
-    request = admin_pb.StartDeleteTenantRequest(tenant_id="acme")
-    queued = [admin.admin.StartDeleteTenant(request).operation.id for _ in range(2)]
-    admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme"))
+    request = admin_pb.DeleteTenantRequest(tenant_id="acme")
+    queued = [admin.admin.DeleteTenant(request).operation.id for _ in range(2)]
+    tenants = own.application._tenants
+    tenants.delete("default", "acme", tenants.require_deletable("default", "acme"))  # Another did.
     admin.admin.CreateTenant(made)
     waits.go.set()
     for operation_id in queued:
-        assert response(ended(admin, operation_id)) == admin_pb.DeleteTenantResponse()
+        assert response(ended(admin, operation_id)) == admin_pb.DeleteTenantResult()
     found = admin.admin.ListTenants(admin_pb.ListTenantsRequest())
     assert "acme" in [tenant.id for tenant in found.tenants]
 
 
-def test_a_tenant_is_embedded_again_while_it_is_in_use(admin: Api, api: Api) -> None:
+def test_a_tenant_is_embedded_again_while_it_is_in_use(
+    admin: Api, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "QUICK_S", 0.0)
     record(api, *(event(f"memory number {n} of the violin") for n in range(50)))
-    request = admin_pb.StartReindexRequest(tenant_id=api.tenant_id)
-    started = admin.admin.StartReindex(request).operation
+    request = admin_pb.ReindexRequest(tenant_id=api.tenant_id)
+    started = admin.admin.Reindex(request).operation
     in_the_end(lambda: record(api, event("the glacier is cold", id="new")))
     assert "new" in ids_of(in_the_end(lambda: recall(api, "glacier")))
     done = response(ended(admin, started.id))
@@ -301,12 +307,12 @@ def test_they_are_listed_by_pages_newest_first(own: LocalServer) -> None:
 
 
 @pytest.mark.on_sqlite("it makes a backup")
-def test_a_failure_says_what_the_call_would_have_said(admin: Api, api: Api, server: Any) -> None:
+def test_a_failure_says_what_a_call_says(admin: Api, api: Api, server: Any) -> None:
     folder = server.data_dir / "backups" / api.tenant_id
     folder.mkdir(parents=True)
     (folder / "broken.db").write_bytes(b"no database" * 1000)
-    request = admin_pb.StartRestoreRequest(tenant_id=api.tenant_id, backup="broken.db")
-    done = ended(admin, admin.admin.StartRestore(request).operation.id)
+    request = admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup="broken.db")
+    done = ended(admin, admin.admin.Restore(request).operation.id)
     assert done.state == pb.OPERATION_STATE_FAILED
     assert done.error.code == grpc.StatusCode.DATA_LOSS.value[0]
     assert "broken.db" in done.error.message
@@ -377,7 +383,10 @@ def test_a_tenants_own_operations_are_its_own_and_go_with_it(own: LocalServer) -
     with refused() as failure:  # A key that may read does not stop what it could not start.
         cancel(mine, "run")
     assert (failure.code, failure.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
-    own.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=mine.tenant_id))
+    finished(
+        own.keys.admin,
+        admin_pb.DeleteTenantRequest(tenant_id=mine.tenant_id),
+    )
     caller = Caller("default", "", frozenset(KeyScope), 0)
     assert not operations.list(caller, OperationFilter(kind="train"), None, 10)
 

@@ -98,7 +98,7 @@ def server_with_examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
             if not of_admins and name not in READING and ".Delete" not in name:
                 answers = call(server.keys.admin, name)
                 CHOSEN.update(chosen_in(name, answers[0]))
-        for name in ("AdminService.CreateTenant", "AdminService.StartBackup", WAITS):
+        for name in ("AdminService.CreateTenant", "AdminService.Backup", WAITS):
             call(server.keys.admin, name)
         yield server
 

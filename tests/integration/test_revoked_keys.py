@@ -19,7 +19,7 @@ from mneme.v1 import operation_service_pb2 as operation_pb
 from support.api import refused
 from support.http import Http, events_of
 from support.making import event, record
-from support.operations import Holds, get
+from support.operations import Holds, finished, get
 from support.server import Keys, LocalServer, local_server
 
 PATIENCE_S = 30.0
@@ -47,7 +47,7 @@ class Leaked:
     def delete_tenant(self) -> None:
         """Delete the tenant that it is for."""
         request = admin_pb.DeleteTenantRequest(tenant_id=self.owner.tenant_id)
-        self._admin.admin.DeleteTenant(request)
+        finished(self._admin, request)
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_a_call_that_waits_for_an_operation_ends_when_its_key_is_revoked(
 ) -> None:
     with local_server(tmp_path / "data") as own, Holds(own, "backup") as work:
         leaked = Leaked(own.keys, auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_ADMIN)
-        started = own.keys.admin.admin.StartBackup(
-            admin_pb.StartBackupRequest(tenant_id=leaked.owner.tenant_id)
+        started = own.keys.admin.admin.Backup(
+            admin_pb.BackupRequest(tenant_id=leaked.owner.tenant_id)
         )
         assert work.begun.wait(PATIENCE_S)
         request = operation_pb.WaitOperationRequest(operation_id=started.operation.id)
@@ -174,9 +174,9 @@ def test_an_operation_ends_with_the_key_that_started_it(begun: bool, tmp_path: P
         leaked = Leaked(own.keys, auth_pb2.KEY_SCOPE_ADMIN)
         tenant = leaked.owner.tenant_id
         if not begun:
-            own.keys.admin.admin.StartBackup(admin_pb.StartBackupRequest(tenant_id=tenant))
+            own.keys.admin.admin.Backup(admin_pb.BackupRequest(tenant_id=tenant))
             assert work.begun.wait(PATIENCE_S)
-        started = leaked.api.admin.StartBackup(admin_pb.StartBackupRequest(tenant_id=tenant))
+        started = leaked.api.admin.Backup(admin_pb.BackupRequest(tenant_id=tenant))
         assert work.begun.wait(PATIENCE_S)
         leaked.revoke()
         request = operation_pb.WaitOperationRequest(operation_id=started.operation.id)
@@ -191,8 +191,8 @@ def test_an_operation_ends_with_the_key_that_started_it(begun: bool, tmp_path: P
 def test_an_operation_that_has_begun_to_change_things_goes_on_to_its_end(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as own, Holds(own, "backup", commits=True) as work:
         leaked = Leaked(own.keys, auth_pb2.KEY_SCOPE_ADMIN)
-        request = admin_pb.StartBackupRequest(tenant_id=leaked.owner.tenant_id)
-        started = leaked.api.admin.StartBackup(request)
+        request = admin_pb.BackupRequest(tenant_id=leaked.owner.tenant_id)
+        started = leaked.api.admin.Backup(request)
         assert work.begun.wait(PATIENCE_S)
         watch = leaked.api.events.WatchEvents
         leaked.revoke()

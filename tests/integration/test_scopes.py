@@ -54,8 +54,8 @@ def test_a_key_that_only_learns_imports_nothing_that_it_may_not_read(server: Loc
 def test_what_a_key_may_start_it_may_wait_for(server: LocalServer) -> None:
     tenant = server.keys.tenant()
     administrator = server.keys.key("default", ADMIN)
-    started = administrator.admin.StartBackup(
-        admin_pb.StartBackupRequest(tenant_id=tenant.tenant_id)
+    started = administrator.admin.Backup(
+        admin_pb.BackupRequest(tenant_id=tenant.tenant_id)
     ).operation
     assert ended(administrator, started.id).state == operation_pb2.OPERATION_STATE_SUCCEEDED
     assert get(administrator, started.id).kind == "backup"

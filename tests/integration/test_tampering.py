@@ -18,6 +18,7 @@ from mneme.v1 import operation_service_pb2 as operations_pb
 from mneme.v1 import proof_service_pb2 as proof_pb
 from support.api import Api, grpc, refused
 from support.making import event, record
+from support.operations import finished
 from support.server import local_server
 
 
@@ -145,13 +146,13 @@ def test_a_restored_tenant_starts_a_log_of_another_name_that_names_the_old_head(
 ) -> None:
     with local_server(data) as server:
         api = server.keys.admin
-        api.admin.Backup(admin_pb.BackupRequest(tenant_id="default"))
-        backup = Path(api.admin.Backup(admin_pb.BackupRequest(tenant_id="default")).path).name
+        finished(api, admin_pb.BackupRequest(tenant_id="default"))
+        backup = Path(finished(api, admin_pb.BackupRequest(tenant_id="default")).path).name
         record(api, event("after the backup", "s"))
         before = checkpoint(api)
         text = certify(api).certificate.json
-        started = api.admin.StartRestore(
-            admin_pb.StartRestoreRequest(tenant_id="default", backup=backup)
+        started = api.admin.Restore(
+            admin_pb.RestoreRequest(tenant_id="default", backup=backup)
         ).operation
         api.operation.WaitOperation(operations_pb.WaitOperationRequest(operation_id=started.id))
         after = checkpoint(api)

@@ -21,6 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from support.api import Api, refused
 from support.making import ids_of, list_events, recall, session_of, verify
+from support.operations import finished
 from support.server import LocalServer, local_server
 from support.telemetry import START_NS, Exporter, any_value, pairs, span, with_bytes_for_spans
 
@@ -380,7 +381,10 @@ def test_a_session_that_is_forgotten_takes_what_is_known_of_its_spans_with_it(
     spans = [span(1, chat("One", "Two", **{"gen_ai.conversation.id": "c", "user.id": "ann"}))]
     exporting(api).spans(*spans)
     until_told(api, 3)
-    patient.keys.admin.admin.Forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, user_id="ann"))
+    finished(
+        patient.keys.admin,
+        admin_pb.ForgetRequest(tenant_id=api.tenant_id, user_id="ann"),
+    )
     with patient.application.runtime.tenants.open(api.tenant_id) as tenant, tenant.read() as unit:
         assert unit.get(SqlKnownSpans).of_traces([TRACE], 10) == []
     exporting(api).spans(*spans)
@@ -407,7 +411,10 @@ def test_spans_that_wait_go_with_the_user_that_their_trace_names(
         span(4, chat("Three", "Four"), parent=3, trace=2),
     )
     assert waiting(patient, api) == 4
-    patient.keys.admin.admin.Forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, user_id="ann"))
+    finished(
+        patient.keys.admin,
+        admin_pb.ForgetRequest(tenant_id=api.tenant_id, user_id="ann"),
+    )
     assert waiting(patient, api) == 2
     exporter.spans(span(1, AGENT), span(1, AGENT, trace=2))
     assert {text for _, text in until_told(api, 3)} == {"Three", "llm_call", "Four"}
@@ -428,10 +435,10 @@ def test_spans_that_wait_go_with_the_session_that_their_trace_has(
     )
     exporter.spans(span(5, without_texts, parent=9, trace=5))
     assert waiting(patient, api) == 4
-    forget = patient.keys.admin.admin.Forget
-    forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, session_id="c"))
+    admin = patient.keys.admin
+    finished(admin, admin_pb.ForgetRequest(tenant_id=api.tenant_id, session_id="c"))
     assert waiting(patient, api) == 1
-    forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, session_id=f"{5:032x}"))
+    finished(admin, admin_pb.ForgetRequest(tenant_id=api.tenant_id, session_id=f"{5:032x}"))
     assert waiting(patient, api) == 0
 
 
@@ -439,11 +446,11 @@ def test_spans_that_wait_go_with_the_session_that_their_trace_has(
 def test_a_restored_backup_forgets_spans_that_waited_of_a_trace_that_is_a_session_itself(
     patient: LocalServer, exporting: Callable[[Api], Exporter]
 ) -> None:
-    api, admin = patient.keys.tenant(), patient.keys.admin.admin
+    api, admin = patient.keys.tenant(), patient.keys.admin
     exporting(api).spans(span(5, chat("One", "Two"), parent=9, trace=5))
-    backup = Path(admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id)).path)
-    admin.Forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, session_id=f"{5:032x}"))
-    admin.Restore(admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=backup.name))
+    backup = Path(finished(admin, admin_pb.BackupRequest(tenant_id=api.tenant_id)).path)
+    finished(admin, admin_pb.ForgetRequest(tenant_id=api.tenant_id, session_id=f"{5:032x}"))
+    finished(admin, admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=backup.name))
     assert waiting(patient, api) == 0
 
 

@@ -26,6 +26,7 @@ from support.making import (
     search_lessons,
     verify,
 )
+from support.operations import finished
 from support.server import ADMIN_KEY, LocalServer, local_server, server_process, settings_of
 
 READ, WRITE, ADMIN = auth_pb2.KEY_SCOPE_READ, auth_pb2.KEY_SCOPE_WRITE, auth_pb2.KEY_SCOPE_ADMIN
@@ -36,7 +37,7 @@ def stats(api: Api, tenant_id: str = "") -> admin_pb.TenantStats:
 
 
 def delete(api: Api, tenant_id: str) -> None:
-    api.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id=tenant_id))
+    finished(api, admin_pb.DeleteTenantRequest(tenant_id=tenant_id))
 
 
 def tenant_ids(api: Api) -> list[str]:
@@ -303,7 +304,7 @@ def test_a_backup_put_into_the_folder_brings_back_what_was_there(tmp_path: Path)
         record(api, event("the lighthouse keeper retired", id="before"), wait=True)
         saved = lesson(api, "Rule", "about lamps")
         request = admin_pb.BackupRequest(tenant_id=api.tenant_id)
-        backup = server.keys.admin.admin.Backup(request)
+        backup = finished(server.keys.admin, request)
         path = Path(backup.path)
         assert path.stat().st_size == backup.size_bytes
         assert hashlib.sha256(path.read_bytes()).hexdigest() == backup.sha256
@@ -324,13 +325,16 @@ def test_a_backup_put_into_the_folder_brings_back_what_was_there(tmp_path: Path)
         assert "new" in ids_of(recall(api, "life goes on"))
 
 
-def backup_of(server: LocalServer, api: Api) -> admin_pb.BackupResponse:
-    return server.keys.admin.admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id))
+def backup_of(server: LocalServer, api: Api) -> admin_pb.BackupResult:
+    return finished(
+        server.keys.admin,
+        admin_pb.BackupRequest(tenant_id=api.tenant_id),
+    )
 
 
-def restore(server: LocalServer, api: Api, name: str) -> admin_pb.RestoreResponse:
+def restore(server: LocalServer, api: Api, name: str) -> admin_pb.RestoreResult:
     request = admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=name)
-    return server.keys.admin.admin.Restore(request)
+    return finished(server.keys.admin, request)
 
 
 def texts(api: Api, query: str) -> list[str]:
@@ -443,7 +447,7 @@ def test_a_backup_is_whole_while_the_tenant_is_written_to(server: LocalServer) -
     thread.start()
     try:
         request = admin_pb.BackupRequest(tenant_id=api.tenant_id)
-        backups = [server.keys.admin.admin.Backup(request).path for _ in range(3)]
+        backups = [finished(server.keys.admin, request).path for _ in range(3)]
     finally:
         stop.set()
         thread.join()

@@ -16,6 +16,7 @@ from mneme.v1 import memory_service_pb2 as memory_pb
 from support.api import Api, grpc, refused
 from support.behind import Behind
 from support.making import event, record, struct, verify
+from support.operations import finished
 from support.server import LocalServer
 
 
@@ -50,7 +51,10 @@ def check(api: Api, certificate: Any) -> Any:
 
 
 def forget(server: LocalServer, api: Api, **what: Any) -> None:
-    server.keys.admin.admin.Forget(admin_pb.ForgetRequest(tenant_id=api.tenant_id, **what))
+    finished(
+        server.keys.admin,
+        admin_pb.ForgetRequest(tenant_id=api.tenant_id, **what),
+    )
 
 
 MEMORY_CHANGES = {

@@ -14,6 +14,7 @@ from mneme.v1 import common_pb2
 from mneme.v1 import event_service_pb2 as events_pb
 from support.api import Api, failure_of, grpc, refused
 from support.making import TOOL_CALL, TOOL_ERROR, event, record, stream
+from support.operations import finished
 from support.server import local_server
 
 
@@ -81,12 +82,12 @@ def test_a_cursor_from_before_a_restore_misses_nothing_that_is_recorded_after_it
     admin: Api, api: Api
 ) -> None:
     record(api, event("x", id="kept"))
-    made = admin.admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id))
+    made = finished(admin, admin_pb.BackupRequest(tenant_id=api.tenant_id))
     with watching(api) as following:
         record(api, event("x", id="lost"), event("x", id="lost, too"))
         last = take(following, 2)[-1].cursor
     request = admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=Path(made.path).name)
-    admin.admin.Restore(request)
+    finished(admin, request)
     since = [f"new {n}" for n in range(4)]
     record(api, *(event("x", id=one) for one in since))
     with watching(api, after_cursor=last) as following:
@@ -199,7 +200,7 @@ def test_deleting_a_tenant_ends_its_watchers(server: Any) -> None:
     following = api.events.WatchEvents(events_pb.WatchEventsRequest(), timeout=20)
     next(following)
     request = admin_pb.DeleteTenantRequest(tenant_id=api.tenant_id)
-    server.keys.admin.admin.DeleteTenant(request, timeout=10)
+    finished(server.keys.admin, request)
     with refused() as failure:
         next(following)
     assert failure.code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNAUTHENTICATED)

@@ -31,7 +31,7 @@ _SERVICES = {
     for service in services()
 }
 
-_DETAILS_KEY = "grpc-status-details-bin"
+DETAILS_KEY = "grpc-status-details-bin"
 _TIMEOUT_S = 60.0
 
 
@@ -57,7 +57,7 @@ def failure_of(error: grpc.RpcError) -> Failure:
     """Read the status, its details and nothing else: what any client in any language can see."""
     failure = Failure(code=error.code(), message=error.details() or "")
     for key, value in error.trailing_metadata() or ():
-        if key != _DETAILS_KEY:
+        if key != DETAILS_KEY:
             continue
         status = status_pb2.Status.FromString(value)
         assert status.code == error.code().value[0]

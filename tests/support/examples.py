@@ -22,6 +22,7 @@ from mneme.v1 import options_pb2
 from mneme.v1 import skill_service_pb2 as skill_pb
 
 from support.api import METHODS
+from support.operations import response
 from support.server import REPOSITORY
 
 EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json").read_text())
@@ -78,8 +79,8 @@ def chosen_in(name: str, answer: Any) -> dict[str, str]:
     """Return what stands for placeholders after an example was answered, by the placeholder."""
     if name == "AdminService.CreateApiKey":
         return {"API_KEY_ID": answer.api_key.id}
-    if name == "AdminService.Backup":
-        return {"BACKUP": PurePath(answer.path).name}
+    if name == "OperationService.WaitOperation" and answer.operation.kind == "backup":
+        return {"BACKUP": PurePath(response(answer.operation).path).name}
     if name == "RecallService.RecallWithCertificate":
         told = json.dumps(answer.certificate.json)[1:-1]  # It stands within a text.
         return {"CERTIFICATE_ID": answer.certificate.id, "CERTIFICATE_JSON": told}

@@ -26,6 +26,7 @@ from mneme_server.engine.index.words.files import LAYOUT, SavedWords, tantivy_sc
 
 from support.api import Api
 from support.making import at, episode, event, lesson, record, struct
+from support.operations import finished
 from support.server import LocalServer
 
 GONE = "Zyxquörl"
@@ -40,12 +41,12 @@ def folder_of(server: LocalServer, api: Api) -> Path:
 
 def preview(api: Api, **what: Any) -> pb.ForgetReceipt:
     """Tell what would be forgotten."""
-    return api.admin.Forget(_request(what, dry_run=True)).receipt
+    return finished(api, _request(what, dry_run=True))
 
 
 def forget(api: Api, **what: Any) -> pb.ForgetReceipt:
     """Forget, and return the receipt."""
-    return api.admin.Forget(_request(what)).receipt
+    return finished(api, _request(what))
 
 
 def _request(what: dict[str, Any], **fields: Any) -> admin_pb.ForgetRequest:

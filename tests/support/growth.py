@@ -16,7 +16,7 @@ from support.world import World
 
 FILLED = (8, 32, 128)
 """How much there is of everything when what is stored is measured."""
-_LAST = ("Restore", "StartRestore", "StartMoveTenant", "StartReindex")
+_LAST = ("Restore", "MoveTenant", "Reindex")
 """What is measured after the others: it is in their way."""
 
 

@@ -14,7 +14,7 @@ from mneme.v1 import operation_pb2 as pb
 from mneme.v1 import operation_service_pb2 as service_pb
 from mneme_server.features.operations.model import OperationTask
 
-from support.api import Api
+from support.api import DETAILS_KEY, METHODS, Api
 from support.server import LocalServer
 
 T = TypeVar("T")
@@ -38,6 +38,45 @@ def ended(api: Api, operation_id: str) -> pb.Operation:
         if operation.done:
             return operation
     raise AssertionError(f"it did not end: {operation}")
+
+
+class Failed(grpc.RpcError):  # type: ignore[misc]
+    """What an operation failed with, as a call that fails says it: `support.api.refused` reads
+    it."""
+
+    def __init__(self, status: Any) -> None:
+        super().__init__(status.message)
+        self._status = status
+
+    def code(self) -> grpc.StatusCode:
+        """Return the status."""
+        return next(code for code in grpc.StatusCode if code.value[0] == self._status.code)
+
+    def details(self) -> str:
+        """Return the message."""
+        return str(self._status.message)
+
+    def trailing_metadata(self) -> list[tuple[str, bytes]]:
+        """Return the details."""
+        return [(DETAILS_KEY, self._status.SerializeToString())]
+
+
+def finished(api: Api, request: Message) -> Any:
+    """Send the request of an RPC that starts an operation; return what the operation came to, once
+    it has ended.
+
+    Raises:
+        Failed: it failed.
+    """
+    name = request.DESCRIPTOR.name.removesuffix("Request")
+    (rpc,) = (rpc for rpc in METHODS if rpc.endswith(f"/{name}"))
+    (answer,) = api.call(rpc, request)
+    operation = answer.operation
+    if not operation.done:
+        operation = ended(api, operation.id)
+    if operation.HasField("error"):
+        raise Failed(operation.error)
+    return response(operation)
 
 
 def response(operation: pb.Operation) -> Any:

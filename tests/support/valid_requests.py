@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import PurePath
 from typing import Any
 
 from google.protobuf.message import Message
@@ -27,12 +28,10 @@ from support.examples import (
     short_name,
     texts_in,
 )
+from support.operations import finished
 from support.world import World, of_tenant, takes_away
 
-_OF_A_NEW_TENANT = (
-    *("DeleteTenant", "StartDeleteTenant", "Forget", "StartForget"),
-    *("StartMoveTenant", "StartReindex", "StartRestore"),
-)
+_OF_A_NEW_TENANT = ("DeleteTenant", "Forget", "MoveTenant", "Reindex", "Restore")
 """What takes a tenant's data away, or is in the way of its other calls."""
 _MAKERS = makers()
 
@@ -88,7 +87,8 @@ def valid(rpc: str, world: World) -> Message:
     of_tenant(request, tenant)
     if takes_away(name):
         for holder, field in texts_in(request):
-            if (named := getattr(holder, field.name)) in _MAKERS:
+            named = getattr(holder, field.name)
+            if named in _MAKERS and _MAKERS[named][0] != name:
                 setattr(holder, field.name, _made(world, named))
     anew(request)
     for bound in ("start_time", "end_time"):  # Tests of ranges give their own.
@@ -116,6 +116,6 @@ def _chosen(name: str, world: World, tenant: str) -> dict[str, str]:
         key = admin.CreateApiKey(admin_pb.CreateApiKeyRequest(tenant_id=tenant, name="to revoke"))
         return chosen_in("AdminService.CreateApiKey", key)
     if name.endswith("Restore"):
-        backup = admin.Backup(admin_pb.BackupRequest(tenant_id=tenant))
-        return chosen_in("AdminService.Backup", backup)
+        backup = finished(world.api, admin_pb.BackupRequest(tenant_id=tenant))
+        return {"BACKUP": PurePath(backup.path).name}
     return chosen_in("RecallService.RecallWithCertificate", world) if "Certificate" in name else {}

@@ -23,7 +23,7 @@ from support.server import Keys
 
 TAKES_AWAY = ("Conclude", "Delete", "End", "Revoke", "Unlink")
 """How RPCs begin after which what they name is gone, or goes on no more."""
-_OF_ADMINS = ("AdminService.CreateTenant", "AdminService.StartBackup")
+_OF_ADMINS = ("AdminService.CreateTenant", "AdminService.Backup")
 """What is made by those who administer: the rest of what they do is in the way of other calls."""
 _TENANTS = ("planning", "archive")
 """The tenants that examples name."""

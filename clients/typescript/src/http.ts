@@ -29,7 +29,7 @@ export * from "./gen/index.js";
 export { toJson } from "./json.js";
 export type { Connected, MethodsOf, ServiceMethods } from "./methods.js";
 export type { Mneme } from "./mneme.js";
-export type { ResultOptions } from "./operations.js";
+export type { ResultOptions, Started } from "./operations.js";
 export { Attempt, type AttemptOptions, tagsOf } from "./reflecting.js";
 export { Stream } from "./stream.js";
 export { toDate, toMilliseconds } from "./time.js";

@@ -17,7 +17,7 @@ export { ProofInvalid, verifyConsistency, verifyInclusion } from "./merkle.js";
 export type { Connected, MethodsOf, ServiceMethods } from "./methods.js";
 export type { Mneme } from "./mneme.js";
 export { type Checkpoint, openCheckpoint, parseVerifierKey, type VerifierKey } from "./notes.js";
-export type { ResultOptions } from "./operations.js";
+export type { ResultOptions, Started } from "./operations.js";
 export {
   CertificateInvalid,
   type CertifiedItem,

@@ -2,11 +2,10 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Connection, Items } from "./caller.js";
 import { Chooser, type ChooserOptions } from "./choosing.js";
 import type { NewEventInit } from "./gen/inits.js";
-import type { Operation } from "./gen/mneme/v1/operation_pb.js";
 import { type AllMethods, allMethods } from "./gen/services/all.js";
 import { eventMethods } from "./gen/services/event.js";
 import { type Connected, openedOn, type Patience } from "./methods.js";
-import { type ResultOptions, resultOf } from "./operations.js";
+import { type ResultOptions, resultOf, type Started } from "./operations.js";
 import { type RecordAllOptions, type Recorded, recordAll } from "./recording.js";
 import { type Attempt, type AttemptOptions, attempt } from "./reflecting.js";
 
@@ -42,14 +41,14 @@ export interface Mneme extends Connected, AllMethods {
   recordAll(events: Items<NewEventInit>, options?: RecordAllOptions): Promise<Recorded>;
   /**
    * Waits until an operation has ended, also through a restart of the server, and returns what it
-   * came to.
+   * came to: `await mneme.resultOf(await mneme.backup(), BackupResultSchema)`.
    *
-   * @param operation the operation, or its id, e.g. of what `startBackup` answers
-   * @param schema what it ends with, e.g. `BackupResponseSchema`
+   * @param started what the call that started it answered, the operation, or its id
+   * @param schema what it ends with
    * @throws MnemeError: it failed or was cancelled; or it has not ended in time, and goes on.
    */
   resultOf<D extends DescMessage>(
-    operation: Operation | string,
+    started: Started,
     schema: D,
     options?: ResultOptions,
   ): Promise<MessageShape<D>>;
@@ -73,10 +72,7 @@ export function mnemeOn(connect: () => Connection, options: Patience): Mneme {
       new Chooser(client, sessionId, about),
     recordAll: (events: Items<NewEventInit>, about: RecordAllOptions = {}) =>
       recordAll(caller, streamEvents, events, patience, about),
-    resultOf: <D extends DescMessage>(
-      operation: Operation | string,
-      schema: D,
-      about: ResultOptions = {},
-    ) => resultOf(client.waitOperation, operation, schema, about),
+    resultOf: <D extends DescMessage>(started: Started, schema: D, about: ResultOptions = {}) =>
+      resultOf(client.waitOperation, started, schema, about),
   });
 }

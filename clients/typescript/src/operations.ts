@@ -23,6 +23,9 @@ export interface ResultOptions {
   readonly onUpdate?: ((operation: Operation) => void) | undefined;
 }
 
+/** An operation, as the call that started it answered, or its id. */
+export type Started = string | Operation | { readonly operation?: Operation | undefined };
+
 /** Asks for an operation, and waits for its end for a while. */
 export type Waits = (
   request: Pick<WaitOperationRequest, "operationId" | "tenantId"> & { maxWait: number },
@@ -43,15 +46,17 @@ const RESTART_MS = 60_000;
 /** Waits until an operation has ended, and returns what it came to. */
 export async function resultOf<D extends DescMessage>(
   wait: Waits,
-  operation: Operation | string,
+  started: Started,
   schema: D,
   options: ResultOptions,
 ): Promise<MessageShape<D>> {
-  const ended = await endOf(
-    wait,
-    typeof operation === "string" ? operation : operation.id,
-    options,
-  );
+  const seen = typeof started === "string" || "outcome" in started ? started : started.operation;
+  if (seen === undefined) {
+    throw new TypeError("there is no operation to wait for");
+  }
+  const isDone = typeof seen === "object" && seen.done;
+  const id = typeof seen === "string" ? seen : seen.id;
+  const ended = isDone ? seen : await endOf(wait, id, options);
   const { case: kind, value } = ended.outcome;
   if (kind === "error") {
     throw errorIn(value);

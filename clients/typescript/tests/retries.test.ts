@@ -6,7 +6,7 @@ import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { BackupResponseSchema, createMneme } from "@mneme/client";
+import { BackupResultSchema, createMneme } from "@mneme/client";
 import { failure } from "./support/failing.js";
 import { Server } from "./support/server.js";
 
@@ -136,7 +136,7 @@ test("a server that says nothing costs no more than the deadline", async () => {
   const given = client.getStats({}, { signal: AbortSignal.timeout(50), timeoutMs: null });
   assert.equal((await failure(given)).code, "CANCELLED");
   const patient = createMneme({ address: addressOf(mute), timeoutMs: null });
-  const result = patient.resultOf("id", BackupResponseSchema, { timeoutMs: 100 });
+  const result = patient.resultOf("id", BackupResultSchema, { timeoutMs: 100 });
   assert.match((await failure(result)).message, /^the operation has not ended in time/);
   patient.close();
   client.close();

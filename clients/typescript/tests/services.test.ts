@@ -452,9 +452,8 @@ test("what brings about what is kept, followed, tried out and looked for", async
   assert.equal((await all(client.iterExperiments())).length, 1);
   await client.deleteExperiment({ experimentId });
 
-  assert.ok(await client.discover({ dryRun: true }));
-  await admin.startDiscover({ question: { dryRun: true }, operationId: "discover" });
-  await admin.resultOf("discover", api.DiscoverResponseSchema);
+  await admin.discover({ question: { dryRun: true }, operationId: "discover" });
+  await admin.resultOf("discover", api.DiscoverResultSchema);
   await admin.updateDiscoverySchedule({ enabled: true, time: "02:30", question: { fdr: 0.1 } });
   const { schedule } = await admin.getDiscoverySchedule();
   assert.deepEqual([schedule?.time, schedule?.question?.fdr], ["02:30", 0.1]);
@@ -552,33 +551,32 @@ test("tenants and keys are managed", async () => {
   assert.ok((await admin.listTenants()).tenants.some((tenant) => tenant.id === "other"));
   assert.ok((await all(admin.iterTenants({ pageSize: 1 }))).length >= 3);
   assert.equal((await admin.getStats({ tenantId: "other" })).tenant?.eventCount, 0n);
-  const backup = await admin.backup({ tenantId: "other" });
-  assert.ok(backup.sizeBytes > 0n);
-  const name = backup.path.split("/").at(-1) ?? "";
-  assert.ok((await admin.restore({ tenantId: "other", backup: name })).replacedSizeBytes > 0n);
-  await admin.deleteTenant({ tenantId: "other" });
+  await admin.resultOf(
+    await admin.deleteTenant({ tenantId: "other" }),
+    api.DeleteTenantResultSchema,
+  );
 });
 
 test("operations are started, listed, waited for and cancelled", async () => {
   await admin.createTenant({ tenantId: "moved" });
-  await admin.startBackup({ tenantId: "moved", operationId: "kept" });
-  const backup = await admin.resultOf("kept", api.BackupResponseSchema);
+  await admin.backup({ tenantId: "moved", operationId: "kept" });
+  const backup = await admin.resultOf("kept", api.BackupResultSchema);
   const name = backup.path.slice(backup.path.lastIndexOf("/") + 1);
-  await admin.startRestore({ tenantId: "moved", backup: name, operationId: "back" });
-  await admin.resultOf("back", api.RestoreResponseSchema);
+  await admin.restore({ tenantId: "moved", backup: name, operationId: "back" });
+  assert.ok((await admin.resultOf("back", api.RestoreResultSchema)).replacedSizeBytes > 0n);
   const told = await admin.forget({ tenantId: "moved", userId: "ann", dryRun: true });
-  assert.deepEqual(told.receipt?.counts, []);
-  await admin.startForget({ tenantId: "moved", userId: "ann", operationId: "nobody" });
-  const forgotten = await admin.resultOf("nobody", api.ForgetResponseSchema);
-  assert.equal(forgotten.receipt?.signature.length, 64);
-  await admin.startReindex({ tenantId: "moved", operationId: "again" });
+  assert.deepEqual((await admin.resultOf(told, api.ForgetReceiptSchema)).counts, []);
+  await admin.forget({ tenantId: "moved", userId: "ann", operationId: "nobody" });
+  const forgotten = await admin.resultOf("nobody", api.ForgetReceiptSchema);
+  assert.equal(forgotten.signature.length, 64);
+  await admin.reindex({ tenantId: "moved", operationId: "again" });
   await admin.waitOperation({ operationId: "again", maxWait: 1_000 });
-  await admin.resultOf("again", api.ReindexResponseSchema);
+  await admin.resultOf("again", api.ReindexResultSchema);
   await admin.cancelOperation({ operationId: "again" });
-  await admin.startMoveTenant({ tenantId: "moved", database: "", operationId: "stays" });
-  assert.equal((await admin.resultOf("stays", api.MoveTenantResponseSchema)).database, "");
-  await admin.startDeleteTenant({ tenantId: "moved", operationId: "gone" });
-  await admin.resultOf("gone", api.DeleteTenantResponseSchema);
+  await admin.moveTenant({ tenantId: "moved", database: "", operationId: "stays" });
+  assert.equal((await admin.resultOf("stays", api.MoveTenantResultSchema)).database, "");
+  await admin.deleteTenant({ tenantId: "moved", operationId: "gone" });
+  await admin.resultOf("gone", api.DeleteTenantResultSchema);
   assert.equal((await admin.getOperation({ operationId: "gone" })).operation?.id, "gone");
   assert.ok((await admin.listOperations()).operations.length >= 4);
   assert.ok((await all(admin.iterOperations({ pageSize: 1 }))).length >= 4);

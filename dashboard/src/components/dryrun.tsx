@@ -3,6 +3,7 @@
 import type { ForgetReceiptJson, ForgetRequestJson } from "@mneme/client/http";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/errors";
+import { resultOf } from "../api/operations";
 import { admin } from "../api/services";
 import { count, num, plural } from "../format";
 import { Facts } from "./basics";
@@ -28,7 +29,7 @@ export function useDryRun(request: ForgetRequestJson): DryRun {
     setError(undefined);
     setPlan(undefined);
     try {
-      setPlan((await admin.forget({ ...request, dryRun: true })).receipt ?? {});
+      setPlan(await resultOf(await admin.forget({ ...request, dryRun: true })));
     } catch (failed) {
       setError(asApiError(failed));
     }

@@ -141,7 +141,7 @@ function Tenants() {
           typed={removing}
           onClose={() => setRemoving(undefined)}
           onConfirm={async () => {
-            await admin.startDeleteTenant({ tenantId: removing });
+            await admin.deleteTenant({ tenantId: removing });
             announce(`Deleting ${removing} began`);
             again();
           }}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from mneme import to_dict
-from mneme.types import DiscoverRequestFields
+from mneme.types import DiscoveryQuestionFields
 
 from mneme_mcp.arguments import SnakeArguments
 from mneme_mcp.offers import Offer, offers
@@ -115,7 +115,7 @@ async def query(call: Call, given: QueryArguments) -> Reply:
 
 
 @offers(
-    "DiscoverRequest",
+    "DiscoveryQuestion",
     min_attempts="Leave out causes that fewer attempts had.",
     min_success_rate="Share that must succeed with the cause (or without, if it harms).",
     min_confidence="Leave out effects less sure than this.",
@@ -193,8 +193,8 @@ def _said(found: Sequence[EffectOutput]) -> list[tuple[str, str]]:
 
 async def discover(call: Call, given: DiscoverArguments) -> Reply:
     """Answer `learner_discover`."""
-    question = cast("DiscoverRequestFields", given.request())
-    running = await call.client.start_discover(question=question)
+    question = cast("DiscoveryQuestionFields", given.request())
+    running = await call.client.discover(question=question)
     answer = cast(
         "Mapping[str, Any]",
         to_dict(await call.waiting_for(running.result(timeout=_PATIENCE_S), "Estimating effects")),

@@ -56,13 +56,9 @@ _ADMIN_REQUESTS: dict[str, Callable[[str], Message]] = {
     "RevokeApiKey": lambda tenant: admin_pb.RevokeApiKeyRequest(api_key_id=tenant),
     "Backup": lambda tenant: admin_pb.BackupRequest(tenant_id=tenant),
     "Restore": lambda tenant: admin_pb.RestoreRequest(tenant_id=tenant, backup="x.db"),
-    "StartBackup": lambda tenant: admin_pb.StartBackupRequest(tenant_id=tenant),
-    "StartRestore": lambda tenant: admin_pb.StartRestoreRequest(tenant_id=tenant, backup="x.db"),
-    "StartDeleteTenant": lambda tenant: admin_pb.StartDeleteTenantRequest(tenant_id=tenant),
-    "StartReindex": lambda tenant: admin_pb.StartReindexRequest(tenant_id=tenant),
-    "StartMoveTenant": lambda tenant: admin_pb.StartMoveTenantRequest(tenant_id=tenant),
+    "Reindex": lambda tenant: admin_pb.ReindexRequest(tenant_id=tenant),
+    "MoveTenant": lambda tenant: admin_pb.MoveTenantRequest(tenant_id=tenant),
     "Forget": lambda tenant: admin_pb.ForgetRequest(tenant_id=tenant, user_id="ann"),
-    "StartForget": lambda tenant: admin_pb.StartForgetRequest(tenant_id=tenant, user_id="ann"),
 }
 for _method, _request in _ADMIN_REQUESTS.items():
 
@@ -83,8 +79,8 @@ for _method, _request in _OPERATION_REQUESTS.items():
     def _(world: World, method: str = _method, request: Any = _request) -> None:
         """The administrator's operation on a tenant is nobody else's, not even that tenant's."""
         for tenant in (world.ours, world.theirs):
-            asked = admin_pb.StartBackupRequest(tenant_id=tenant.tenant_id)
-            there = world.administrator.admin.StartBackup(asked).operation.id
+            asked = admin_pb.BackupRequest(tenant_id=tenant.tenant_id)
+            there = world.administrator.admin.Backup(asked).operation.id
             rpc = f"{_OPERATIONS}/{method}"
             outcomes = [
                 outcome(world.ours, rpc, request(operation_id=asked_for), asked_for)
@@ -97,9 +93,7 @@ for _method, _request in _OPERATION_REQUESTS.items():
 @isolates(f"{_OPERATIONS}/ListOperations")
 def _(world: World) -> None:
     for tenant in (world.ours, world.theirs):
-        world.administrator.admin.StartBackup(
-            admin_pb.StartBackupRequest(tenant_id=tenant.tenant_id)
-        )
+        world.administrator.admin.Backup(admin_pb.BackupRequest(tenant_id=tenant.tenant_id))
     listed = world.ours.operation.ListOperations(operations_pb.ListOperationsRequest())
     assert not listed.operations
     rpc = f"{_OPERATIONS}/ListOperations"

@@ -9,6 +9,7 @@ from mneme.v1 import causal_pb2 as causal_pb
 from mneme.v1 import discovery_pb2 as discovery_pb
 from mneme.v1 import experiment_pb2 as experiment_pb
 from support.isolation import (
+    ABSENT,
     OTHER,
     TOPIC,
     Checks,
@@ -19,7 +20,7 @@ from support.isolation import (
     not_found,
 )
 from support.making import create_edge, episode
-from support.operations import ended, response
+from support.operations import ended, finished, response
 
 isolates = Checks()
 
@@ -82,22 +83,19 @@ def _(world: World) -> None:
 
 @isolates("mneme.v1.CausalService/Discover")
 def _(world: World) -> None:
-    assert world.ours.causal.Discover(discovery_pb.DiscoverRequest()).episode_count == 0
+    assert finished(world.ours, discovery_pb.DiscoverRequest()).episode_count == 0
     episode(world.ours, TOPIC)
-    assert world.ours.causal.Discover(discovery_pb.DiscoverRequest()).episode_count == 1
+    assert finished(world.ours, discovery_pb.DiscoverRequest()).episode_count == 1
     for filter_ in episode_filters().values():
-        answered_as_absent(
-            world.ours,
-            "mneme.v1.CausalService/Discover",
-            lambda asked, f=filter_: discovery_pb.DiscoverRequest(filter=f(asked)),
+        of_others, of_nobody = (
+            discovery_pb.DiscoverRequest(
+                question=discovery_pb.DiscoveryQuestion(filter=filter_(asked))
+            )
+            for asked in (OTHER, ABSENT)
         )
-
-
-@isolates("mneme.v1.CausalService/StartDiscover")
-def _(world: World) -> None:
-    episode(world.ours, TOPIC)
-    request = discovery_pb.StartDiscoverRequest(operation_id=OTHER)
-    started = world.ours.causal.StartDiscover(request).operation
+        assert finished(world.ours, of_others) == finished(world.ours, of_nobody)
+    request = discovery_pb.DiscoverRequest(operation_id=OTHER)
+    started = world.ours.causal.Discover(request).operation
     assert started.tenant_id == world.ours.tenant_id
     answer = response(ended(world.ours, started.id))
     assert answer.episode_count == 1

@@ -20,6 +20,7 @@ from support.api import Api, grpc, refused
 from support.forgetting import forget
 from support.http import Http
 from support.learning import Session, learner, step
+from support.operations import finished
 from support.server import LocalServer, ServerProcess, local_server, server_process
 
 pytestmark = pytest.mark.slow
@@ -208,10 +209,10 @@ def test_a_restored_tenant_has_the_models_of_then(server: LocalServer) -> None:
     session = taught(api)
     session.end()
     before = session.download()
-    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path).name
+    backup = Path(finished(api, admin_pb.BackupRequest()).path).name
     taught(api).end()
     assert session.download() != before
-    api.admin.Restore(admin_pb.RestoreRequest(backup=backup))
+    finished(api, admin_pb.RestoreRequest(backup=backup))
     assert session.download() == before
 
 

@@ -26,6 +26,7 @@ from support.forgetting import (
 )
 from support.learning import Session, discrete, step
 from support.making import episode
+from support.operations import finished
 from support.server import LocalServer, local_server
 
 
@@ -160,14 +161,14 @@ def test_a_restored_policy_begins_anew_though_all_that_is_left_of_somebody_is_wh
     )
     request = learning_service_pb2.DeleteLearningSessionRequest(session_id="source")
     api.learning.DeleteLearningSession(request)
-    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    backup = Path(finished(api, admin_pb.BackupRequest()).path)
     what: dict[str, Any] = {
         "user": {"user_id": USER},
         "session": {"session_id": "s"},
         "item": {"items": [("episode", "s")]},
     }[by]
     assert list(forget(api, **what).policies) == ["target"]
-    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    finished(api, admin_pb.RestoreRequest(backup=backup.name))
     assert not list(preview(api, **what).policies)  # It rests on its own steps again.
     assert target.values({"who": "bob"})["wait"] > 0
 
@@ -184,7 +185,7 @@ def test_nothing_is_taken_over_that_was_forgotten_meanwhile(
     def taken_and_forgotten(*of: Any) -> Any:
         found = taken(*of)
         monkeypatch.undo()
-        api.admin.StartForget(admin_pb.StartForgetRequest(user_id=USER))
+        api.admin.Forget(admin_pb.ForgetRequest(user_id=USER))
         return found
 
     monkeypatch.setattr(transfer, "_taken", taken_and_forgotten)
@@ -274,10 +275,10 @@ def test_a_restored_backup_forgets_who_is_named_in_states_alone(own: LocalServer
         step({"who": "a" * 300, "and": [f'{USER} "\\']}, "ask", 5.0, terminated=True),
         trajectory_id="first",
     )
-    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    backup = Path(finished(api, admin_pb.BackupRequest()).path)
     receipt = forget(api, user_id=f'{USER} "\\')
     assert counts(receipt) == {"learning_step": 1, "policy": 1}  # Nothing of it was saved yet.
-    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    finished(api, admin_pb.RestoreRequest(backup=backup.name))
     assert session.stored().transitions == 1
     own.close_tenant(api.tenant_id)
     assert not traces(folder_of(own, api), spellings(USER))
@@ -298,11 +299,11 @@ def test_a_restored_backup_forgets_steps_of_what_was_recorded_since(
     session = Session(api, "q_learning", "policy")
     session.record(step({"who": "bob"}, "wait", 1.0, terminated=True))
     session.record(step({"who": GONE}, "ask", 5.0, terminated=True), trajectory_id=trajectory)
-    backup = Path(api.admin.Backup(admin_pb.BackupRequest()).path)
+    backup = Path(finished(api, admin_pb.BackupRequest()).path)
     start_session(api, "s", "bob")
     episode(api, "Ask somebody", success=True, reward=1.0, episode_id="s")
     assert counts(forget(api, **what))["learning_step"] == 1
-    api.admin.Restore(admin_pb.RestoreRequest(backup=backup.name))
+    finished(api, admin_pb.RestoreRequest(backup=backup.name))
     assert session.stored().transitions == 1
     own.close_tenant(api.tenant_id)
     assert not traces(folder_of(own, api), spellings(GONE[:6]))

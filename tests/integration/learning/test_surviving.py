@@ -12,6 +12,7 @@ from mneme_server.features.learning.sessions import prediction_ids
 from support.api import Api, grpc, refused
 from support.contexts import eventually
 from support.learning import Session, discrete, learner
+from support.operations import finished
 from support.server import LocalServer, ServerProcess, local_server
 
 pytestmark = pytest.mark.slow
@@ -193,9 +194,13 @@ def test_a_restored_tenant_knows_what_it_knew_when_it_was_backed_up(server: Loca
     session = Session(api, "q_learning", action_space=discrete(3))
     teach(session, 10)
     before = known(session)
-    made = server.keys.admin.admin.Backup(admin_pb.BackupRequest(tenant_id=api.tenant_id))
+    made = finished(
+        server.keys.admin,
+        admin_pb.BackupRequest(tenant_id=api.tenant_id),
+    )
     teach(session, 10, start=10)
-    server.keys.admin.admin.Restore(
-        admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=made.path.rpartition("/")[2])
+    finished(
+        server.keys.admin,
+        admin_pb.RestoreRequest(tenant_id=api.tenant_id, backup=made.path.rpartition("/")[2]),
     )
     assert known(session) == before

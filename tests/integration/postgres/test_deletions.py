@@ -15,6 +15,7 @@ from mneme_server.features.admin.store.tenant_files import TenantFiles
 from support.api import Api
 from support.folders import wait_until
 from support.making import event, record
+from support.operations import finished
 from support.postgres import PostgresServer
 from support.server import ServerProcess, local_server
 
@@ -29,7 +30,7 @@ def test_a_deletion_whose_server_is_killed_another_server_ends(
     with local_server(tmp_path / "left", database_url=url) as left:
         record(killed.keys.tenant("acme"), event("The violin is in the harbour"))
         with suppress(grpc.RpcError):
-            killed.keys.admin.admin.DeleteTenant(DELETE)
+            finished(killed.keys.admin, DELETE)
         assert killed.process.wait(timeout=PATIENCE_S) == -signal.SIGKILL, killed.log
         killed._release()
         wait_until(partial(is_made, left.keys.admin), "the id is free again", PATIENCE_S)

@@ -16,6 +16,7 @@ from support.api import grpc, refused
 from support.forgetting import forget
 from support.learning import Session, step
 from support.nodes import patiently
+from support.operations import finished
 from support.postgres import PostgresServer
 from support.server import LocalServer, local_server, server_process
 
@@ -108,7 +109,10 @@ def test_a_tenant_that_is_deleted_leaves_nothing_of_its_models(
     other = Session(two[0].keys.tenant("other", *SCOPES), "linucb")
     other.tell({"size": 1}, "a", 1.0)
     other.end()
-    two[1].keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+    finished(
+        two[1].keys.admin,
+        admin_pb.DeleteTenantRequest(tenant_id="acme-1"),
+    )
     for table in ("learning_exports", "learning_export_chunks"):
         asked = f"SELECT DISTINCT tenant_id FROM mneme.{table}"
         assert postgres.execute(asked, database=database) == [(other.api.tenant_id,)]

@@ -35,6 +35,7 @@ from support.api import Api
 from support.forgetting import forget
 from support.making import episode, event, lesson, recall, record, skill, struct
 from support.nodes import eventually
+from support.operations import finished
 from support.server import LocalServer, ServerProcess, local_server
 
 _AT_WORK_US = 60_000_000
@@ -352,7 +353,10 @@ def test_a_tenant_that_was_made_again_under_its_name_is_shown_nothing_of_before(
     with local_server(tmp_path / "other", database_url=url) as other:
         recall(other.keys.key("acme-1"), "heron")
         warm(other)
-    server.keys.admin.admin.DeleteTenant(admin_pb.DeleteTenantRequest(tenant_id="acme-1"))
+    finished(
+        server.keys.admin,
+        admin_pb.DeleteTenantRequest(tenant_id="acme-1"),
+    )
     assert not (server.data_dir / "tenants" / "acme-1").exists()
     server.keys.admin.admin.CreateTenant(admin_pb.CreateTenantRequest(tenant_id="acme-1"))
     again = server.keys.key("acme-1", *SCOPES)

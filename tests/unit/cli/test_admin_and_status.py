@@ -3,14 +3,14 @@ from __future__ import annotations
 from mneme._core.convert import fill
 from mneme.messages import (
     ApiKey,
-    BackupResponse,
+    BackupResult,
     CreateApiKeyResponse,
-    DeleteTenantResponse,
+    DeleteTenantResult,
     GetStatsResponse,
     KeyScope,
     ListApiKeysResponse,
     ListTenantsResponse,
-    RestoreResponse,
+    RestoreResult,
     Tenant,
 )
 from unit.cli.command import mneme
@@ -25,24 +25,24 @@ def test_tenants_are_listed_created_and_deleted(served: ScriptedServer) -> None:
         "created tenant acme\n"
     )
     assert served.last("CreateTenant").display_name == "Acme"
-    ends_with(served, "StartDeleteTenant", DeleteTenantResponse())
+    ends_with(served, "DeleteTenant", DeleteTenantResult())
     assert mneme("admin", "tenants", "delete", "acme", "--yes").out == "deleted tenant acme\n"
-    assert served.last("StartDeleteTenant").tenant_id == "acme"
+    assert served.last("DeleteTenant").tenant_id == "acme"
 
 
 def test_deleting_a_tenant_asks_first(served: ScriptedServer) -> None:
-    ends_with(served, "StartDeleteTenant", DeleteTenantResponse())
+    ends_with(served, "DeleteTenant", DeleteTenantResult())
     refused = mneme("admin", "tenants", "delete", "acme", stdin="n\n")
     assert refused.code == 1
     assert "everything in it" in refused.err
-    assert served.calls("StartDeleteTenant") == []
+    assert served.calls("DeleteTenant") == []
     assert mneme("admin", "tenants", "delete", "acme", stdin="y\n").code == 0
-    assert len(served.calls("StartDeleteTenant")) == 1
+    assert len(served.calls("DeleteTenant")) == 1
 
 
 def test_deleting_a_tenant_with_nobody_to_ask_deletes_nothing(served: ScriptedServer) -> None:
     assert mneme("admin", "tenants", "delete", "acme", stdin="").code == 1
-    assert served.calls("StartDeleteTenant") == []
+    assert served.calls("DeleteTenant") == []
 
 
 def test_a_new_key_s_secret_is_all_that_standard_output_holds(served: ScriptedServer) -> None:
@@ -69,9 +69,9 @@ def test_keys_are_listed_without_secrets_and_revoked(served: ScriptedServer) -> 
 
 
 def test_a_backup_says_where_it_is(served: ScriptedServer) -> None:
-    ends_with(served, "StartBackup", BackupResponse(path="/b/x.tar", size_bytes=1500, sha256="ab"))
+    ends_with(served, "Backup", BackupResult(path="/b/x.tar", size_bytes=1500, sha256="ab"))
     assert mneme("admin", "backup", "--tenant", "acme").out == "/b/x.tar (1.5 kB, sha256 ab)\n"
-    assert served.last("StartBackup").tenant_id == "acme"
+    assert served.last("Backup").tenant_id == "acme"
 
 
 def test_status_shows_server_model_and_counts(served: ScriptedServer) -> None:
@@ -116,11 +116,11 @@ def test_a_key_that_may_not_do_it_has_an_exit_code_of_its_own(served: ScriptedSe
 def test_restore_takes_a_backup_s_name_or_path_and_names_what_it_replaced(
     served: ScriptedServer,
 ) -> None:
-    ends_with(served, "StartRestore", RestoreResponse(replaced_path="/srv/backups/acme/02.db"))
+    ends_with(served, "Restore", RestoreResult(replaced_path="/srv/backups/acme/02.db"))
     line = ["admin", "restore", "/srv/backups/acme/01.db", "--tenant", "acme"]
     assert mneme(*line, stdin="n\n").code == 1
     assert served.seen == []
     result = mneme(*line, "--yes")
     assert result.out == "restored 01.db; what was there before is /srv/backups/acme/02.db\n"
-    request = served.last("StartRestore")
+    request = served.last("Restore")
     assert (request.tenant_id, request.backup) == ("acme", "01.db")

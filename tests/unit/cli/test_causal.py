@@ -13,13 +13,13 @@ from mneme.messages import (
     DeleteEdgeResponse,
     DiscoveredEffect,
     DiscoverResponse,
+    DiscoverResult,
     GetDiscoveryScheduleResponse,
     GetEdgeResponse,
     ListEdgesResponse,
     ListExperimentsResponse,
     Operation,
     RecordObservationResponse,
-    StartDiscoverResponse,
     TraceEffectsResponse,
     UpdateDiscoveryScheduleResponse,
     WaitOperationResponse,
@@ -93,13 +93,13 @@ def test_what_is_discovered_is_shown_with_what_was_not(served: ScriptedServer) -
     alike = DiscoveredEffect()
     alike.CopyFrom(effect)
     alike.outcome = "reward"
-    answer = DiscoverResponse(
+    answer = DiscoverResult(
         findings=[effect, alike], refused_causes=[{"cause": "tag:rare", "why": 1}], refused_count=1,
         episode_count=1000, adjusted_for=["task", "time"], removed_count=1,
         not_adjusted_for=[{"name": "difficulty", "why": 1}, {"name": "ticket", "why": 2}],
     )  # fmt: skip
     running = Operation(id="op", kind="discover")
-    served.on("StartDiscover", StartDiscoverResponse(operation=running))
+    served.on("Discover", DiscoverResponse(operation=running))
     done = Operation(id="op", kind="discover", done=True, state=3)
     done.response.Pack(answer)
     served.on("WaitOperation", WaitOperationResponse(operation=done))
@@ -114,7 +114,7 @@ def test_what_is_discovered_is_shown_with_what_was_not(served: ScriptedServer) -
         "Not adjusted for ticket: no value is shared by 10 episodes.",
     ):  # fmt: skip
         assert words in result.err
-    question = served.last("StartDiscover").question
+    question = served.last("Discover").question
     assert (question.filter.project, list(question.adjust_for)) == ("shop", ["difficulty"])
     assert not question.HasField("fdr")
     assert mneme("causal", "discover", "--no-wait").lines == ["op"]

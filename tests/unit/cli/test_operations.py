@@ -4,18 +4,18 @@ import json
 
 from mneme.messages import (
     BackupResponse,
+    BackupResult,
     CancelOperationResponse,
     GetOperationResponse,
     ListOperationsResponse,
     Operation,
-    StartBackupResponse,
     WaitOperationResponse,
 )
 from unit.cli.command import mneme
 from unit.cli.operations import ended, running
 from unit.client.scripted import ScriptedServer
 
-MADE = BackupResponse(path="/b/x.db", size_bytes=1500, sha256="ab")
+MADE = BackupResult(path="/b/x.db", size_bytes=1500, sha256="ab")
 
 
 def failed() -> Operation:
@@ -39,7 +39,7 @@ def test_one_is_shown_with_what_it_came_to(served: ScriptedServer) -> None:
     assert "Path        /b/x.db" in shown.out
     told = json.loads(mneme("operations", "get", "op-1", "--json").out)
     assert told["response"] == {
-        "@type": "type.googleapis.com/mneme.v1.BackupResponse",
+        "@type": "type.googleapis.com/mneme.v1.BackupResult",
         "path": "/b/x.db",
         "size_bytes": 1500,
         "sha256": "ab",
@@ -63,7 +63,7 @@ def test_one_that_failed_fails_the_command(served: ScriptedServer) -> None:
 
 
 def test_a_command_need_not_wait(served: ScriptedServer) -> None:
-    served.on("StartBackup", StartBackupResponse(operation=running()))
+    served.on("Backup", BackupResponse(operation=running()))
     assert mneme("admin", "backup", "--no-wait").out == "op-1\n"
     assert served.calls("WaitOperation") == []
 

@@ -33,7 +33,8 @@ def fail_first(times: int, then: Any, *args: Any, **kwargs: Any) -> Any:
 def test_reads_and_writes_with_ids_may_be_repeated_and_other_writes_may_not() -> None:
     assert {"Recall", "GetSession", "WatchEvents", "RecordEvents", "CreateLesson"} <= _REPEATABLE
     assert {"StartSession", "EndSession", "UpdateLesson", "DeleteLesson"} <= _REPEATABLE
-    assert not {"CreateTenant", "CreateApiKey", "ImportLessons", "DeleteTenant"} & _REPEATABLE
+    assert {"Backup", "DeleteTenant", "Forget"} <= _REPEATABLE
+    assert not {"CreateTenant", "CreateApiKey", "ImportLessons"} & _REPEATABLE
 
 
 def test_a_read_is_repeated_while_the_server_is_unavailable(

@@ -49,8 +49,8 @@ def operations() -> tuple[type, type]:
     """The classes of the operations that a method of either client starts."""
     found: list[type] = []
     for of in (mneme.AsyncMnemeClient, mneme.MnemeClient):
-        kind = inspect.signature(of.start_backup).return_annotation.partition("[")[0]
-        found.append(inspect.unwrap(of.start_backup).__globals__[kind])
+        kind = inspect.signature(of.backup).return_annotation.partition("[")[0]
+        found.append(inspect.unwrap(of.backup).__globals__[kind])
     return found[0], found[1]
 
 

@@ -13,24 +13,24 @@ from mneme._core.rpc import Rpc
 from mneme._generated.answers import (
     ApiKey,
     BackupResponse,
+    BackupResult,
     CreateApiKeyResponse,
     CreateTenantResponse,
     DeleteTenantResponse,
+    DeleteTenantResult,
+    ForgetReceipt,
     ForgetResponse,
     GetStatsResponse,
     ListApiKeysResponse,
     ListTenantsResponse,
     MoveTenantResponse,
+    MoveTenantResult,
     Operation,
     ReindexResponse,
+    ReindexResult,
     RestoreResponse,
+    RestoreResult,
     RevokeApiKeyResponse,
-    StartBackupResponse,
-    StartDeleteTenantResponse,
-    StartForgetResponse,
-    StartMoveTenantResponse,
-    StartReindexResponse,
-    StartRestoreResponse,
     Tenant,
     WhoAmIResponse,
 )
@@ -57,7 +57,8 @@ _DELETE_TENANT = Rpc(
     method="DeleteTenant",
     request=admin_service_pb2.DeleteTenantRequest,
     answer=DeleteTenantResponse,
-    repeatable=False,
+    repeatable=True,
+    made_ids=("operation_id",),
 )
 _CREATE_API_KEY = Rpc(
     service="mneme.v1.AdminService",
@@ -99,52 +100,30 @@ _BACKUP = Rpc(
     method="Backup",
     request=admin_service_pb2.BackupRequest,
     answer=BackupResponse,
-    repeatable=False,
+    repeatable=True,
+    made_ids=("operation_id",),
 )
 _RESTORE = Rpc(
     service="mneme.v1.AdminService",
     method="Restore",
     request=admin_service_pb2.RestoreRequest,
     answer=RestoreResponse,
-    repeatable=False,
-)
-_START_BACKUP = Rpc(
-    service="mneme.v1.AdminService",
-    method="StartBackup",
-    request=admin_service_pb2.StartBackupRequest,
-    answer=StartBackupResponse,
     repeatable=True,
     made_ids=("operation_id",),
 )
-_START_RESTORE = Rpc(
+_REINDEX = Rpc(
     service="mneme.v1.AdminService",
-    method="StartRestore",
-    request=admin_service_pb2.StartRestoreRequest,
-    answer=StartRestoreResponse,
+    method="Reindex",
+    request=admin_service_pb2.ReindexRequest,
+    answer=ReindexResponse,
     repeatable=True,
     made_ids=("operation_id",),
 )
-_START_DELETE_TENANT = Rpc(
+_MOVE_TENANT = Rpc(
     service="mneme.v1.AdminService",
-    method="StartDeleteTenant",
-    request=admin_service_pb2.StartDeleteTenantRequest,
-    answer=StartDeleteTenantResponse,
-    repeatable=True,
-    made_ids=("operation_id",),
-)
-_START_REINDEX = Rpc(
-    service="mneme.v1.AdminService",
-    method="StartReindex",
-    request=admin_service_pb2.StartReindexRequest,
-    answer=StartReindexResponse,
-    repeatable=True,
-    made_ids=("operation_id",),
-)
-_START_MOVE_TENANT = Rpc(
-    service="mneme.v1.AdminService",
-    method="StartMoveTenant",
-    request=admin_service_pb2.StartMoveTenantRequest,
-    answer=StartMoveTenantResponse,
+    method="MoveTenant",
+    request=admin_service_pb2.MoveTenantRequest,
+    answer=MoveTenantResponse,
     repeatable=True,
     made_ids=("operation_id",),
 )
@@ -153,14 +132,6 @@ _FORGET = Rpc(
     method="Forget",
     request=admin_service_pb2.ForgetRequest,
     answer=ForgetResponse,
-    repeatable=True,
-    made_ids=("operation_id",),
-)
-_START_FORGET = Rpc(
-    service="mneme.v1.AdminService",
-    method="StartForget",
-    request=admin_service_pb2.StartForgetRequest,
-    answer=StartForgetResponse,
     repeatable=True,
     made_ids=("operation_id",),
 )
@@ -176,13 +147,9 @@ RPCS = (
     _GET_STATS,
     _BACKUP,
     _RESTORE,
-    _START_BACKUP,
-    _START_RESTORE,
-    _START_DELETE_TENANT,
-    _START_REINDEX,
-    _START_MOVE_TENANT,
+    _REINDEX,
+    _MOVE_TENANT,
     _FORGET,
-    _START_FORGET,
 )
 
 
@@ -283,30 +250,38 @@ class AdminMethods(SyncCaller):
         self,
         tenant_id: str,
         *,
+        operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> DeleteTenantResponse:
-        """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. If several servers have the tenant,
-        every running one has removed its index when the call answers.
+    ) -> LongRunning[Operation, DeleteTenantResult]:
+        """Deletes a tenant, as an operation: revokes its keys and removes its folder
+        with everything in it. Only a backup can bring it back. Operations that keys
+        of the tenant started are called off; those of the administrator on it end
+        first. Then the tenant takes no more calls, those in flight end, and the
+        deletion cannot be cancelled. If several servers have the tenant, every
+        running one has removed its index when the operation has ended.
 
-        Scope: admin. Repeatable: no.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        UNAVAILABLE when the tenant still has calls running or is being moved, or
-        another server is still removing its index; it takes no more calls, and trying
-        again deletes it.
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The tenant has been deleted.
+            The operation that was started.
         """
-        return self._unary(
+        return self._start(
             _DELETE_TENANT,
             {
                 "tenant_id": tenant_id,
+                "operation_id": operation_id,
             },
             timeout,
         )
@@ -509,27 +484,36 @@ class AdminMethods(SyncCaller):
         self,
         *,
         tenant_id: str | None = None,
+        operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> BackupResponse:
+    ) -> LongRunning[Operation, BackupResult]:
         """Makes a consistent copy of a tenant's database in the server's backup
-        folder, even while the tenant is in use. Restore takes it from there.
+        folder, as an operation, even while the tenant is in use. Restore takes it
+        from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
 
-        Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResult.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+        PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The backup.
+            The operation that was started.
         """
-        return self._unary(
+        return self._start(
             _BACKUP,
             {
                 "tenant_id": tenant_id,
+                "operation_id": operation_id,
             },
             timeout,
         )
@@ -539,165 +523,63 @@ class AdminMethods(SyncCaller):
         backup: str,
         *,
         tenant_id: str | None = None,
+        operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> RestoreResponse:
-        """Replaces everything a tenant holds with a backup. What was there is backed
-        up first, so another restore can undo this one. The indexes are rebuilt.
-        The tenant's calls in flight finish first, and those that arrive in the
-        meantime are told to try again; other tenants notice nothing. Keys are not
-        part of a backup and stay as they are.
+    ) -> LongRunning[Operation, RestoreResult]:
+        """Replaces everything a tenant holds with a backup, as an operation. What was
+        there is backed up first, so another restore can undo this one. The backup
+        is checked and copied while the tenant is in use; the operation can be
+        cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+        tenant's calls in flight finish before it is replaced, and those that arrive
+        in the meantime are told to try again; other tenants notice nothing. Keys
+        are not part of a backup and stay as they are.
 
-        Scope: admin. Repeatable: no.
+        The operation fails, and changes nothing, with DATA_LOSS if the backup is
+        damaged, with FAILED_PRECONDITION if it was made with another embedding
+        model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+        full, and with UNAVAILABLE if the tenant's calls do not end in time.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when the backup was made with another embedding model; FAILED_PRECONDITION
-        when the backup was written by a newer server; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-        not end in time (nothing is changed).
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+        operations have not ended yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             backup: The backup's file name in the tenant's backup folder, i.e. the last part of
-                the `path` that Backup returned. Put a file from elsewhere into that folder
+                the `path` that Backup ended with. Put a file from elsewhere into that folder
                 first. Required; up to 200 characters; of the form
                 `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What was replaced.
+            The operation that was started.
         """
-        return self._unary(
+        return self._start(
             _RESTORE,
             {
                 "backup": backup,
                 "tenant_id": tenant_id,
-            },
-            timeout,
-        )
-
-    def start_backup(
-        self,
-        *,
-        tenant_id: str | None = None,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> LongRunning[Operation, BackupResponse]:
-        """Starts what Backup does, as an operation: for a tenant that takes longer to
-        copy than a call may last.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `backup`, which ends with a BackupResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
-
-        Args:
-            tenant_id: The tenant; empty: the caller's. Of the form
-                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return self._start(
-            _START_BACKUP,
-            {
-                "tenant_id": tenant_id,
                 "operation_id": operation_id,
             },
             timeout,
         )
 
-    def start_restore(
-        self,
-        backup: str,
-        *,
-        tenant_id: str | None = None,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> LongRunning[Operation, RestoreResponse]:
-        """Starts what Restore does, as an operation. The backup is checked and copied
-        while the tenant is in use; the operation can be cancelled until the
-        tenant's data is replaced.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `restore`, which ends with a RestoreResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
-
-        Args:
-            backup: The backup's file name, as for Restore. Required; up to 200 characters; of
-                the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
-            tenant_id: The tenant; empty: the caller's. Of the form
-                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return self._start(
-            _START_RESTORE,
-            {
-                "backup": backup,
-                "tenant_id": tenant_id,
-                "operation_id": operation_id,
-            },
-            timeout,
-        )
-
-    def start_delete_tenant(
-        self,
-        tenant_id: str,
-        *,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> LongRunning[Operation, DeleteTenantResponse]:
-        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-        it runs.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
-
-        Args:
-            tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return self._start(
-            _START_DELETE_TENANT,
-            {
-                "tenant_id": tenant_id,
-                "operation_id": operation_id,
-            },
-            timeout,
-        )
-
-    def start_reindex(
+    def reindex(
         self,
         *,
         tenant_id: str | None = None,
         operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> LongRunning[Operation, ReindexResponse]:
-        """Starts to embed all memories of a tenant again with the model that the
-        server runs, and to build its indexes anew, as an operation. This is needed
+    ) -> LongRunning[Operation, ReindexResult]:
+        """Embeds all memories of a tenant again with the model that the server runs,
+        and builds its indexes anew, as an operation. This is needed
         after a change of the embedding model: a tenant whose memories were
         embedded with another one is refused until then. The tenant can be used
         meanwhile; its memories are found by their words at once, and by their
@@ -705,7 +587,7 @@ class AdminMethods(SyncCaller):
         it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Starts: an operation `reindex`, which ends with a ReindexResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         too many operations have not ended yet (100 of the administrator's, 100 of a
@@ -722,7 +604,7 @@ class AdminMethods(SyncCaller):
             The operation that was started.
         """
         return self._start(
-            _START_REINDEX,
+            _REINDEX,
             {
                 "tenant_id": tenant_id,
                 "operation_id": operation_id,
@@ -730,16 +612,16 @@ class AdminMethods(SyncCaller):
             timeout,
         )
 
-    def start_move_tenant(
+    def move_tenant(
         self,
         *,
         tenant_id: str | None = None,
         database: str | None = None,
         operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> LongRunning[Operation, MoveTenantResponse]:
-        """Starts to move a tenant to another database, as an operation, while it is
-        read and written: from the server's own to one that the server's settings
+    ) -> LongRunning[Operation, MoveTenantResult]:
+        """Moves a tenant to another database, as an operation, while it is read and
+        written: from the server's own to one that the server's settings
         name (MNEME_DATABASES). The tenant's rows are copied and compared while it
         is in use, and what changes meanwhile is brought over. Then its calls in
         flight have ten seconds to finish, and those that arrive are told to try
@@ -750,7 +632,7 @@ class AdminMethods(SyncCaller):
         tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
         database; ALREADY_EXISTS when the database already has another tenant of this
         name, or the id is taken by an operation that does something else;
@@ -772,7 +654,7 @@ class AdminMethods(SyncCaller):
             The operation that was started.
         """
         return self._start(
-            _START_MOVE_TENANT,
+            _MOVE_TENANT,
             {
                 "tenant_id": tenant_id,
                 "database": database,
@@ -793,33 +675,33 @@ class AdminMethods(SyncCaller):
         operation_id: str | None = None,
         dry_run: bool | None = None,
         timeout: float | None = None,
-    ) -> ForgetResponse:
-        """Forgets for good what is named, and what follows from it: for a session,
-        its events, summary, handover, lessons, reflections and episodes; for
-        episodes, the skills consolidated from them; steps that learning sessions
-        learned from, and what they learned from them; and for all of these, their
-        vectors and tags and their places in queues and caches. Name it by one of
-        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+    ) -> LongRunning[Operation, ForgetReceipt]:
+        """Forgets for good what is named, and what follows from it, as an operation:
+        for a session, its events, summary, handover, lessons, reflections and
+        episodes; for episodes, the skills consolidated from them; steps that
+        learning sessions learned from, and what they learned from them; and for all
+        of these, their vectors and tags and their places in queues and caches. Name
+        it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
-        It is hidden in one transaction: from then on nobody finds it. Then the
-        tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for part of that time. The call waits until this is done and answers
-        with the receipt. If the caller does not wait, or the server stops, the
-        work goes on by itself, as the operation `operation_id`. If several servers
-        have the tenant, none that is running holds anything of it by then; the
-        receipt names those that are off.
+        It is hidden in one transaction before the call answers: from then on nobody
+        finds it. Then the tenant's files are rewritten without it, while the tenant
+        is in use; writes wait for part of that time. The operation, which cannot be
+        cancelled, ends when this is done, with the receipt. If several servers have
+        the tenant, none that is running holds anything of it by then; the receipt
+        names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+        disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+        for its files to be rewritten; what was hidden stays hidden.
 
         Hash chains and the tenant's log still verify; they show the places as
         forgotten. An event that is sent again under the same id stays forgotten.
         If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetReceipt.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         the disk is full, or too many operations have not ended yet (100 of the
-        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-        tenant go on for too long for its files to be rewritten; what was hidden stays
-        hidden.
+        administrator's); what was hidden stays hidden.
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -839,9 +721,9 @@ class AdminMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What was forgotten.
+            The operation that was started.
         """
-        return self._unary(
+        return self._start(
             _FORGET,
             {
                 "tenant_id": tenant_id,
@@ -852,60 +734,6 @@ class AdminMethods(SyncCaller):
                 "filter": filter,
                 "operation_id": operation_id,
                 "dry_run": dry_run,
-            },
-            timeout,
-        )
-
-    def start_forget(
-        self,
-        *,
-        tenant_id: str | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        items: Iterable[ForgetItemFields | forgetting_pb2.ForgetItem] | None = None,
-        filter: ForgetFilterFields | forgetting_pb2.ForgetFilter | None = None,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> LongRunning[Operation, ForgetResponse]:
-        """Starts what Forget does, as an operation. When it answers, what is to be
-        forgotten is already hidden. It cannot be cancelled.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `forget`, which ends with a ForgetResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
-
-        Args:
-            tenant_id: The tenant; empty: the caller's. Of the form
-                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            user_id: This user: sessions, memories and episodes of the user, and events that
-                name the user in their metadata. Up to 200 characters, on one line; not blank.
-            agent_id: This agent: its sessions, its events in others, what it learned, and
-                itself. Up to 200 characters, on one line; not blank.
-            session_id: This session. Up to 200 characters, on one line; not blank.
-            items: These things. Those that do not exist, or no longer do, are left out. Up to
-                1,000 entries.
-            filter: What matches this filter.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return self._start(
-            _START_FORGET,
-            {
-                "tenant_id": tenant_id,
-                "user_id": user_id,
-                "agent_id": agent_id,
-                "session_id": session_id,
-                "items": items,
-                "filter": filter,
-                "operation_id": operation_id,
             },
             timeout,
         )
@@ -1008,30 +836,38 @@ class AsyncAdminMethods(AsyncCaller):
         self,
         tenant_id: str,
         *,
+        operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> DeleteTenantResponse:
-        """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. If several servers have the tenant,
-        every running one has removed its index when the call answers.
+    ) -> AsyncLongRunning[Operation, DeleteTenantResult]:
+        """Deletes a tenant, as an operation: revokes its keys and removes its folder
+        with everything in it. Only a backup can bring it back. Operations that keys
+        of the tenant started are called off; those of the administrator on it end
+        first. Then the tenant takes no more calls, those in flight end, and the
+        deletion cannot be cancelled. If several servers have the tenant, every
+        running one has removed its index when the operation has ended.
 
-        Scope: admin. Repeatable: no.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        UNAVAILABLE when the tenant still has calls running or is being moved, or
-        another server is still removing its index; it takes no more calls, and trying
-        again deletes it.
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The tenant has been deleted.
+            The operation that was started.
         """
-        return await self._unary(
+        return await self._start(
             _DELETE_TENANT,
             {
                 "tenant_id": tenant_id,
+                "operation_id": operation_id,
             },
             timeout,
         )
@@ -1234,27 +1070,36 @@ class AsyncAdminMethods(AsyncCaller):
         self,
         *,
         tenant_id: str | None = None,
+        operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> BackupResponse:
+    ) -> AsyncLongRunning[Operation, BackupResult]:
         """Makes a consistent copy of a tenant's database in the server's backup
-        folder, even while the tenant is in use. Restore takes it from there.
+        folder, as an operation, even while the tenant is in use. Restore takes it
+        from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
 
-        Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResult.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+        PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's, 100 of a tenant's).
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The backup.
+            The operation that was started.
         """
-        return await self._unary(
+        return await self._start(
             _BACKUP,
             {
                 "tenant_id": tenant_id,
+                "operation_id": operation_id,
             },
             timeout,
         )
@@ -1264,165 +1109,63 @@ class AsyncAdminMethods(AsyncCaller):
         backup: str,
         *,
         tenant_id: str | None = None,
+        operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> RestoreResponse:
-        """Replaces everything a tenant holds with a backup. What was there is backed
-        up first, so another restore can undo this one. The indexes are rebuilt.
-        The tenant's calls in flight finish first, and those that arrive in the
-        meantime are told to try again; other tenants notice nothing. Keys are not
-        part of a backup and stay as they are.
+    ) -> AsyncLongRunning[Operation, RestoreResult]:
+        """Replaces everything a tenant holds with a backup, as an operation. What was
+        there is backed up first, so another restore can undo this one. The backup
+        is checked and copied while the tenant is in use; the operation can be
+        cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+        tenant's calls in flight finish before it is replaced, and those that arrive
+        in the meantime are told to try again; other tenants notice nothing. Keys
+        are not part of a backup and stay as they are.
 
-        Scope: admin. Repeatable: no.
+        The operation fails, and changes nothing, with DATA_LOSS if the backup is
+        damaged, with FAILED_PRECONDITION if it was made with another embedding
+        model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+        full, and with UNAVAILABLE if the tenant's calls do not end in time.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when the backup was made with another embedding model; FAILED_PRECONDITION
-        when the backup was written by a newer server; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-        not end in time (nothing is changed).
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+        operations have not ended yet (100 of the administrator's, 100 of a tenant's).
 
         Args:
             backup: The backup's file name in the tenant's backup folder, i.e. the last part of
-                the `path` that Backup returned. Put a file from elsewhere into that folder
+                the `path` that Backup ended with. Put a file from elsewhere into that folder
                 first. Required; up to 200 characters; of the form
                 `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
             tenant_id: The tenant; empty: the caller's. Of the form
                 `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+            operation_id: The operation's id, so that the request can be sent again without
+                starting the operation twice. Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What was replaced.
+            The operation that was started.
         """
-        return await self._unary(
+        return await self._start(
             _RESTORE,
             {
                 "backup": backup,
                 "tenant_id": tenant_id,
-            },
-            timeout,
-        )
-
-    async def start_backup(
-        self,
-        *,
-        tenant_id: str | None = None,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> AsyncLongRunning[Operation, BackupResponse]:
-        """Starts what Backup does, as an operation: for a tenant that takes longer to
-        copy than a call may last.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `backup`, which ends with a BackupResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
-
-        Args:
-            tenant_id: The tenant; empty: the caller's. Of the form
-                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return await self._start(
-            _START_BACKUP,
-            {
-                "tenant_id": tenant_id,
                 "operation_id": operation_id,
             },
             timeout,
         )
 
-    async def start_restore(
-        self,
-        backup: str,
-        *,
-        tenant_id: str | None = None,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> AsyncLongRunning[Operation, RestoreResponse]:
-        """Starts what Restore does, as an operation. The backup is checked and copied
-        while the tenant is in use; the operation can be cancelled until the
-        tenant's data is replaced.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `restore`, which ends with a RestoreResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
-
-        Args:
-            backup: The backup's file name, as for Restore. Required; up to 200 characters; of
-                the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
-            tenant_id: The tenant; empty: the caller's. Of the form
-                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return await self._start(
-            _START_RESTORE,
-            {
-                "backup": backup,
-                "tenant_id": tenant_id,
-                "operation_id": operation_id,
-            },
-            timeout,
-        )
-
-    async def start_delete_tenant(
-        self,
-        tenant_id: str,
-        *,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> AsyncLongRunning[Operation, DeleteTenantResponse]:
-        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-        it runs.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
-
-        Args:
-            tenant_id: The tenant. Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return await self._start(
-            _START_DELETE_TENANT,
-            {
-                "tenant_id": tenant_id,
-                "operation_id": operation_id,
-            },
-            timeout,
-        )
-
-    async def start_reindex(
+    async def reindex(
         self,
         *,
         tenant_id: str | None = None,
         operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> AsyncLongRunning[Operation, ReindexResponse]:
-        """Starts to embed all memories of a tenant again with the model that the
-        server runs, and to build its indexes anew, as an operation. This is needed
+    ) -> AsyncLongRunning[Operation, ReindexResult]:
+        """Embeds all memories of a tenant again with the model that the server runs,
+        and builds its indexes anew, as an operation. This is needed
         after a change of the embedding model: a tenant whose memories were
         embedded with another one is refused until then. The tenant can be used
         meanwhile; its memories are found by their words at once, and by their
@@ -1430,7 +1173,7 @@ class AsyncAdminMethods(AsyncCaller):
         it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Starts: an operation `reindex`, which ends with a ReindexResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         too many operations have not ended yet (100 of the administrator's, 100 of a
@@ -1447,7 +1190,7 @@ class AsyncAdminMethods(AsyncCaller):
             The operation that was started.
         """
         return await self._start(
-            _START_REINDEX,
+            _REINDEX,
             {
                 "tenant_id": tenant_id,
                 "operation_id": operation_id,
@@ -1455,16 +1198,16 @@ class AsyncAdminMethods(AsyncCaller):
             timeout,
         )
 
-    async def start_move_tenant(
+    async def move_tenant(
         self,
         *,
         tenant_id: str | None = None,
         database: str | None = None,
         operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> AsyncLongRunning[Operation, MoveTenantResponse]:
-        """Starts to move a tenant to another database, as an operation, while it is
-        read and written: from the server's own to one that the server's settings
+    ) -> AsyncLongRunning[Operation, MoveTenantResult]:
+        """Moves a tenant to another database, as an operation, while it is read and
+        written: from the server's own to one that the server's settings
         name (MNEME_DATABASES). The tenant's rows are copied and compared while it
         is in use, and what changes meanwhile is brought over. Then its calls in
         flight have ten seconds to finish, and those that arrive are told to try
@@ -1475,7 +1218,7 @@ class AsyncAdminMethods(AsyncCaller):
         tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
         database; ALREADY_EXISTS when the database already has another tenant of this
         name, or the id is taken by an operation that does something else;
@@ -1497,7 +1240,7 @@ class AsyncAdminMethods(AsyncCaller):
             The operation that was started.
         """
         return await self._start(
-            _START_MOVE_TENANT,
+            _MOVE_TENANT,
             {
                 "tenant_id": tenant_id,
                 "database": database,
@@ -1518,33 +1261,33 @@ class AsyncAdminMethods(AsyncCaller):
         operation_id: str | None = None,
         dry_run: bool | None = None,
         timeout: float | None = None,
-    ) -> ForgetResponse:
-        """Forgets for good what is named, and what follows from it: for a session,
-        its events, summary, handover, lessons, reflections and episodes; for
-        episodes, the skills consolidated from them; steps that learning sessions
-        learned from, and what they learned from them; and for all of these, their
-        vectors and tags and their places in queues and caches. Name it by one of
-        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+    ) -> AsyncLongRunning[Operation, ForgetReceipt]:
+        """Forgets for good what is named, and what follows from it, as an operation:
+        for a session, its events, summary, handover, lessons, reflections and
+        episodes; for episodes, the skills consolidated from them; steps that
+        learning sessions learned from, and what they learned from them; and for all
+        of these, their vectors and tags and their places in queues and caches. Name
+        it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
-        It is hidden in one transaction: from then on nobody finds it. Then the
-        tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for part of that time. The call waits until this is done and answers
-        with the receipt. If the caller does not wait, or the server stops, the
-        work goes on by itself, as the operation `operation_id`. If several servers
-        have the tenant, none that is running holds anything of it by then; the
-        receipt names those that are off.
+        It is hidden in one transaction before the call answers: from then on nobody
+        finds it. Then the tenant's files are rewritten without it, while the tenant
+        is in use; writes wait for part of that time. The operation, which cannot be
+        cancelled, ends when this is done, with the receipt. If several servers have
+        the tenant, none that is running holds anything of it by then; the receipt
+        names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+        disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+        for its files to be rewritten; what was hidden stays hidden.
 
         Hash chains and the tenant's log still verify; they show the places as
         forgotten. An event that is sent again under the same id stays forgotten.
         If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetReceipt.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         the disk is full, or too many operations have not ended yet (100 of the
-        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-        tenant go on for too long for its files to be rewritten; what was hidden stays
-        hidden.
+        administrator's); what was hidden stays hidden.
 
         Args:
             tenant_id: The tenant; empty: the caller's. Of the form
@@ -1564,9 +1307,9 @@ class AsyncAdminMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            What was forgotten.
+            The operation that was started.
         """
-        return await self._unary(
+        return await self._start(
             _FORGET,
             {
                 "tenant_id": tenant_id,
@@ -1577,60 +1320,6 @@ class AsyncAdminMethods(AsyncCaller):
                 "filter": filter,
                 "operation_id": operation_id,
                 "dry_run": dry_run,
-            },
-            timeout,
-        )
-
-    async def start_forget(
-        self,
-        *,
-        tenant_id: str | None = None,
-        user_id: str | None = None,
-        agent_id: str | None = None,
-        session_id: str | None = None,
-        items: Iterable[ForgetItemFields | forgetting_pb2.ForgetItem] | None = None,
-        filter: ForgetFilterFields | forgetting_pb2.ForgetFilter | None = None,
-        operation_id: str | None = None,
-        timeout: float | None = None,
-    ) -> AsyncLongRunning[Operation, ForgetResponse]:
-        """Starts what Forget does, as an operation. When it answers, what is to be
-        forgotten is already hidden. It cannot be cancelled.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `forget`, which ends with a ForgetResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
-
-        Args:
-            tenant_id: The tenant; empty: the caller's. Of the form
-                `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-            user_id: This user: sessions, memories and episodes of the user, and events that
-                name the user in their metadata. Up to 200 characters, on one line; not blank.
-            agent_id: This agent: its sessions, its events in others, what it learned, and
-                itself. Up to 200 characters, on one line; not blank.
-            session_id: This session. Up to 200 characters, on one line; not blank.
-            items: These things. Those that do not exist, or no longer do, are left out. Up to
-                1,000 entries.
-            filter: What matches this filter.
-            operation_id: The operation's id, so that the request can be sent again without
-                starting the operation twice. Up to 200 characters, on one line.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            The operation that was started.
-        """
-        return await self._start(
-            _START_FORGET,
-            {
-                "tenant_id": tenant_id,
-                "user_id": user_id,
-                "agent_id": agent_id,
-                "session_id": session_id,
-                "items": items,
-                "filter": filter,
-                "operation_id": operation_id,
             },
             timeout,
         )

@@ -510,6 +510,13 @@ class AssignTreatmentResponse(
 
 
 class BackupResponse(Answer[admin_service_pb2.BackupResponse], of=admin_service_pb2.BackupResponse):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation; it has ended already if that took less than a second."""
+
+
+class BackupResult(Answer[admin_service_pb2.BackupResult], of=admin_service_pb2.BackupResult):
     """The backup."""
 
     path: str
@@ -1553,6 +1560,15 @@ class DeleteSkillResponse(
 class DeleteTenantResponse(
     Answer[admin_service_pb2.DeleteTenantResponse], of=admin_service_pb2.DeleteTenantResponse
 ):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation; it has ended already if that took less than a second."""
+
+
+class DeleteTenantResult(
+    Answer[admin_service_pb2.DeleteTenantResult], of=admin_service_pb2.DeleteTenantResult
+):
     """The tenant has been deleted."""
 
     nodes: list[str]
@@ -1571,58 +1587,14 @@ class DictSpace(Answer[learning_pb2.DictSpace], of=learning_pb2.DictSpace):
     """
 
 
-class DiscoverRequest(Answer[discovery_pb2.DiscoverRequest], of=discovery_pb2.DiscoverRequest):
-    """A request to discover what changes how episodes end."""
-
-    filter: EpisodeFilter
-    """Which episodes."""
-
-    adjust_for: list[str]
-    """What else was known before each attempt: names of metadata (numbers, texts
-    or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
-    which are then not treated as causes. Some episode must have each. Do not
-    name anything that an attempt brought about: adjusting for it hides the
-    effect.
-    Up to 20 entries, each up to 200 characters, on one line.
-    """
-
-    min_attempts: int
-    """Causes that fewer episodes had are not considered.
-    1 to 1,000,000. Default: 3.
-    """
-
-    min_success_rate: float | None
-    """The share that must succeed with the cause, or without it if it does harm,
-    for the effect to be kept.
-    0 to 1. Default: 0.6.
-    """
-
-    min_confidence: float | None
-    """The confidence, 1 minus the q-value, from which an effect is kept.
-    0 to 1. Default: 0.7.
-    """
-
-    min_sample_size: int
-    """How many episodes must have had a cause, and how many must not, for its
-    effects to be estimated.
-    At most 1,000,000. Default: 30.
-    """
-
-    fdr: float | None
-    """Of the effects that are kept, the share that may be chance.
-    More than 0 and at most 0.5. Default: 0.05.
-    """
-
-    fdr_method: FdrMethodChoice | None
-    """How that is controlled.
-    Default: BENJAMINI_HOCHBERG.
-    """
-
-    dry_run: bool
-    """Change nothing, and return what would change."""
-
-
 class DiscoverResponse(Answer[discovery_pb2.DiscoverResponse], of=discovery_pb2.DiscoverResponse):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation; it has ended already if that took less than a second."""
+
+
+class DiscoverResult(Answer[discovery_pb2.DiscoverResult], of=discovery_pb2.DiscoverResult):
     """What was discovered."""
 
     findings: list[DiscoveredEffect]
@@ -1727,6 +1699,59 @@ class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.
     """The edge that says so; empty if none."""
 
 
+class DiscoveryQuestion(
+    Answer[discovery_pb2.DiscoveryQuestion], of=discovery_pb2.DiscoveryQuestion
+):
+    """DiscoveryQuestion is what is to be discovered."""
+
+    filter: EpisodeFilter
+    """Which episodes."""
+
+    adjust_for: list[str]
+    """What else was known before each attempt: names of metadata (numbers, texts
+    or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
+    which are then not treated as causes. Some episode must have each. Do not
+    name anything that an attempt brought about: adjusting for it hides the
+    effect.
+    Up to 20 entries, each up to 200 characters, on one line.
+    """
+
+    min_attempts: int
+    """Causes that fewer episodes had are not considered.
+    1 to 1,000,000. Default: 3.
+    """
+
+    min_success_rate: float | None
+    """The share that must succeed with the cause, or without it if it does harm,
+    for the effect to be kept.
+    0 to 1. Default: 0.6.
+    """
+
+    min_confidence: float | None
+    """The confidence, 1 minus the q-value, from which an effect is kept.
+    0 to 1. Default: 0.7.
+    """
+
+    min_sample_size: int
+    """How many episodes must have had a cause, and how many must not, for its
+    effects to be estimated.
+    At most 1,000,000. Default: 30.
+    """
+
+    fdr: float | None
+    """Of the effects that are kept, the share that may be chance.
+    More than 0 and at most 0.5. Default: 0.05.
+    """
+
+    fdr_method: FdrMethodChoice | None
+    """How that is controlled.
+    Default: BENJAMINI_HOCHBERG.
+    """
+
+    dry_run: bool
+    """Change nothing, and return what would change."""
+
+
 class DiscoverySchedule(
     Answer[discovery_pb2.DiscoverySchedule], of=discovery_pb2.DiscoverySchedule
 ):
@@ -1740,7 +1765,7 @@ class DiscoverySchedule(
     time: str
     """When, as HH:MM of UTC."""
 
-    question: DiscoverRequest
+    question: DiscoveryQuestion
     """What it discovers."""
 
     next_run_at: datetime | None
@@ -2598,11 +2623,12 @@ class ForgetReceipt(Answer[forgetting_pb2.ForgetReceipt], of=forgetting_pb2.Forg
 
 
 class ForgetResponse(Answer[admin_service_pb2.ForgetResponse], of=admin_service_pb2.ForgetResponse):
-    """What was forgotten."""
+    """The operation that was started."""
 
-    receipt: ForgetReceipt
-    """The receipt; for a dry run, one without times, leaves and backups. While
-    the files are still being rewritten it has no `erased_at`.
+    operation: Operation
+    """The operation; it has ended already if that took less than a second. For a
+    dry run nothing is started: the operation has no id and has ended, with a
+    receipt without times, leaves and backups.
     """
 
 
@@ -4172,6 +4198,15 @@ class MetricsPoint(Answer[learning_pb2.MetricsPoint], of=learning_pb2.MetricsPoi
 class MoveTenantResponse(
     Answer[admin_service_pb2.MoveTenantResponse], of=admin_service_pb2.MoveTenantResponse
 ):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation; it has ended already if that took less than a second."""
+
+
+class MoveTenantResult(
+    Answer[admin_service_pb2.MoveTenantResult], of=admin_service_pb2.MoveTenantResult
+):
     """What was moved. If the tenant was there already, or had arrived when the
     server stopped, only `database` is set.
     """
@@ -4354,8 +4389,10 @@ class OpenObjectSpace(Answer[learning_pb2.OpenObjectSpace], of=learning_pb2.Open
 
 
 class Operation(Answer[operation_pb2.Operation], of=operation_pb2.Operation):
-    """Operation is work that was started by an RPC like StartBackup and goes on
-    after it has answered, and after the server was restarted.
+    """Operation is work that was started by an RPC like Backup and goes on after it
+    has answered, and after the server was restarted. The RPC waits for it for a
+    second, and no longer than its caller waits: what is quick has ended when it
+    answers. It does not wait if many calls are waiting.
     """
 
     id: str
@@ -4403,13 +4440,11 @@ class Operation(Answer[operation_pb2.Operation], of=operation_pb2.Operation):
     """When it will be forgotten: a week after its end."""
 
     error: MnemeError | None
-    """Why it failed: what the RPC that does the same in one call would have
-    failed with. Its code is CANCELLED if it was cancelled.
-    """
+    """Why it failed, as a call says it. Its code is CANCELLED if it was cancelled."""
 
     response: Answer[Any] | None
     """Its result: the message that the option `starts` names, e.g. a
-    BackupResponse.
+    BackupResult.
     """
 
 
@@ -5267,6 +5302,13 @@ class RegexPattern(Answer[pattern_pb2.RegexPattern], of=pattern_pb2.RegexPattern
 class ReindexResponse(
     Answer[admin_service_pb2.ReindexResponse], of=admin_service_pb2.ReindexResponse
 ):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation; it has ended already if that took less than a second."""
+
+
+class ReindexResult(Answer[admin_service_pb2.ReindexResult], of=admin_service_pb2.ReindexResult):
     """What was embedded again."""
 
     memory_count: int
@@ -5315,6 +5357,13 @@ class RelatedSession(
 class RestoreResponse(
     Answer[admin_service_pb2.RestoreResponse], of=admin_service_pb2.RestoreResponse
 ):
+    """The operation that was started."""
+
+    operation: Operation
+    """The operation; it has ended already if that took less than a second."""
+
+
+class RestoreResult(Answer[admin_service_pb2.RestoreResult], of=admin_service_pb2.RestoreResult):
     """What was replaced."""
 
     replaced_path: str
@@ -6135,43 +6184,6 @@ class Space(Answer[learning_pb2.Space], of=learning_pb2.Space):
     """Any objects; only for states."""
 
 
-class StartBackupResponse(
-    Answer[admin_service_pb2.StartBackupResponse], of=admin_service_pb2.StartBackupResponse
-):
-    """The operation that was started."""
-
-    operation: Operation
-    """The operation."""
-
-
-class StartDeleteTenantResponse(
-    Answer[admin_service_pb2.StartDeleteTenantResponse],
-    of=admin_service_pb2.StartDeleteTenantResponse,
-):
-    """The operation that was started."""
-
-    operation: Operation
-    """The operation."""
-
-
-class StartDiscoverResponse(
-    Answer[discovery_pb2.StartDiscoverResponse], of=discovery_pb2.StartDiscoverResponse
-):
-    """The operation that was started."""
-
-    operation: Operation
-    """The operation."""
-
-
-class StartForgetResponse(
-    Answer[admin_service_pb2.StartForgetResponse], of=admin_service_pb2.StartForgetResponse
-):
-    """The operation that was started."""
-
-    operation: Operation
-    """The operation."""
-
-
 class StartLearningSessionResponse(
     Answer[learning_service_pb2.StartLearningSessionResponse],
     of=learning_service_pb2.StartLearningSessionResponse,
@@ -6183,33 +6195,6 @@ class StartLearningSessionResponse(
 
     resumed: bool
     """Whether it existed before."""
-
-
-class StartMoveTenantResponse(
-    Answer[admin_service_pb2.StartMoveTenantResponse], of=admin_service_pb2.StartMoveTenantResponse
-):
-    """The operation that was started."""
-
-    operation: Operation
-    """The operation."""
-
-
-class StartReindexResponse(
-    Answer[admin_service_pb2.StartReindexResponse], of=admin_service_pb2.StartReindexResponse
-):
-    """The operation that was started."""
-
-    operation: Operation
-    """The operation."""
-
-
-class StartRestoreResponse(
-    Answer[admin_service_pb2.StartRestoreResponse], of=admin_service_pb2.StartRestoreResponse
-):
-    """The operation that was started."""
-
-    operation: Operation
-    """The operation."""
 
 
 class StartSessionResponse(
@@ -7074,6 +7059,7 @@ __all__ = [
     "ApiKey",
     "AssignTreatmentResponse",
     "BackupResponse",
+    "BackupResult",
     "BoxSpace",
     "BrokenChain",
     "CancelOperationResponse",
@@ -7125,10 +7111,12 @@ __all__ = [
     "DeletePatternResponse",
     "DeleteSkillResponse",
     "DeleteTenantResponse",
+    "DeleteTenantResult",
     "DictSpace",
-    "DiscoverRequest",
     "DiscoverResponse",
+    "DiscoverResult",
     "DiscoveredEffect",
+    "DiscoveryQuestion",
     "DiscoverySchedule",
     "DiscreteSpace",
     "DownloadModelResponse",
@@ -7237,6 +7225,7 @@ __all__ = [
     "MemoryReceipt",
     "MetricsPoint",
     "MoveTenantResponse",
+    "MoveTenantResult",
     "MultiDiscreteSpace",
     "NamedCount",
     "NamedSpace",
@@ -7277,8 +7266,10 @@ __all__ = [
     "RefusedCause",
     "RegexPattern",
     "ReindexResponse",
+    "ReindexResult",
     "RelatedSession",
     "RestoreResponse",
+    "RestoreResult",
     "RevokeApiKeyResponse",
     "RotateLogKeyResponse",
     "RotateWebhookSecretResponse",
@@ -7311,14 +7302,7 @@ __all__ = [
     "SkippedRecords",
     "SleepResponse",
     "Space",
-    "StartBackupResponse",
-    "StartDeleteTenantResponse",
-    "StartDiscoverResponse",
-    "StartForgetResponse",
     "StartLearningSessionResponse",
-    "StartMoveTenantResponse",
-    "StartReindexResponse",
-    "StartRestoreResponse",
     "StartSessionResponse",
     "State",
     "StreamEventsResponse",

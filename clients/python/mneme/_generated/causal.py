@@ -22,6 +22,7 @@ from mneme._generated.answers import (
     DeleteEdgeResponse,
     DeleteExperimentResponse,
     DiscoverResponse,
+    DiscoverResult,
     Experiment,
     GetDiscoveryScheduleResponse,
     GetEdgeResponse,
@@ -30,14 +31,13 @@ from mneme._generated.answers import (
     ListExperimentsResponse,
     Operation,
     RecordObservationResponse,
-    StartDiscoverResponse,
     TraceEffectsResponse,
     UpdateDiscoveryScheduleResponse,
     UpdateEdgeResponse,
 )
-from mneme._generated.choices import ExperimentStatusChoice, FdrMethodChoice
-from mneme._generated.fields import DiscoverRequestFields, EdgeFilterFields, EpisodeFilterFields
-from mneme.v1 import causal_pb2, causal_service_pb2, discovery_pb2, episode_pb2, experiment_pb2
+from mneme._generated.choices import ExperimentStatusChoice
+from mneme._generated.fields import DiscoveryQuestionFields, EdgeFilterFields
+from mneme.v1 import causal_pb2, causal_service_pb2, discovery_pb2, experiment_pb2
 
 _CREATE_EDGE = Rpc(
     service="mneme.v1.CausalService",
@@ -146,13 +146,6 @@ _DISCOVER = Rpc(
     request=discovery_pb2.DiscoverRequest,
     answer=DiscoverResponse,
     repeatable=True,
-)
-_START_DISCOVER = Rpc(
-    service="mneme.v1.CausalService",
-    method="StartDiscover",
-    request=discovery_pb2.StartDiscoverRequest,
-    answer=StartDiscoverResponse,
-    repeatable=True,
     made_ids=("operation_id",),
 )
 _GET_DISCOVERY_SCHEDULE = Rpc(
@@ -186,7 +179,6 @@ RPCS = (
     _CONCLUDE_EXPERIMENT,
     _DELETE_EXPERIMENT,
     _DISCOVER,
-    _START_DISCOVER,
     _GET_DISCOVERY_SCHEDULE,
     _UPDATE_DISCOVERY_SCHEDULE,
 )
@@ -836,84 +828,25 @@ class CausalMethods(SyncCaller):
     def discover(
         self,
         *,
-        filter: EpisodeFilterFields | episode_pb2.EpisodeFilter | None = None,
-        adjust_for: Iterable[str] | None = None,
-        min_attempts: int | None = None,
-        min_success_rate: float | None = None,
-        min_confidence: float | None = None,
-        min_sample_size: int | None = None,
-        fdr: float | None = None,
-        fdr_method: FdrMethodChoice | None = None,
-        dry_run: bool | None = None,
-        timeout: float | None = None,
-    ) -> DiscoverResponse:
-        """Estimates from episodes how their labels, tools and skills change reward
-        and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by
-        id or name, under "skills" or "skill". Running it again on the same
-        episodes changes nothing; effects that no longer hold lose their edges.
-
-        Scope: write and read. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-        that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-        episodes is more than 500,000: use StartDiscover.
-
-        Args:
-            filter: Which episodes.
-            adjust_for: What else was known before each attempt: names of metadata (numbers,
-                texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
-                which are then not treated as causes. Some episode must have each. Do not name
-                anything that an attempt brought about: adjusting for it hides the effect. Up to
-                20 entries, each up to 200 characters, on one line.
-            min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
-                Default: 3.
-            min_success_rate: The share that must succeed with the cause, or without it if it
-                does harm, for the effect to be kept. 0 to 1. Default: 0.6.
-            min_confidence: The confidence, 1 minus the q-value, from which an effect is kept. 0
-                to 1. Default: 0.7.
-            min_sample_size: How many episodes must have had a cause, and how many must not, for
-                its effects to be estimated. At most 1,000,000. Default: 30.
-            fdr: Of the effects that are kept, the share that may be chance. More than 0 and at
-                most 0.5. Default: 0.05.
-            fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG.
-            dry_run: Change nothing, and return what would change.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            What was discovered.
-        """
-        return self._unary(
-            _DISCOVER,
-            {
-                "filter": filter,
-                "adjust_for": adjust_for,
-                "min_attempts": min_attempts,
-                "min_success_rate": min_success_rate,
-                "min_confidence": min_confidence,
-                "min_sample_size": min_sample_size,
-                "fdr": fdr,
-                "fdr_method": fdr_method,
-                "dry_run": dry_run,
-            },
-            timeout,
-        )
-
-    def start_discover(
-        self,
-        *,
-        question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
+        question: DiscoveryQuestionFields | discovery_pb2.DiscoveryQuestion | None = None,
         operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> LongRunning[Operation, DiscoverResponse]:
-        """Starts what Discover does as an operation, of any size.
+    ) -> LongRunning[Operation, DiscoverResult]:
+        """Estimates from episodes how their labels, tools and skills change reward
+        and success, adjusted for what was known before each attempt, and keeps as
+        edges what is sure, as an operation. Skills are those that an episode's
+        metadata names, by id or name, under "skills" or "skill". Running it again
+        on the same episodes changes nothing; effects that no longer hold lose their
+        edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+        has what `adjust_for` names.
 
         Scope: write and read. Repeatable: with `operation_id`, which the clients fill
         in.
-        Starts: an operation `discover`, which ends with a DiscoverResponse.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-        that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations of the tenant have not ended yet (100).
+        Starts: an operation `discover`, which ends with a DiscoverResult.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations of the tenant have not ended yet (100).
 
         Args:
             question: What to discover.
@@ -925,7 +858,7 @@ class CausalMethods(SyncCaller):
             The operation that was started.
         """
         return self._start(
-            _START_DISCOVER,
+            _DISCOVER,
             {
                 "question": question,
                 "operation_id": operation_id,
@@ -960,13 +893,13 @@ class CausalMethods(SyncCaller):
         *,
         enabled: bool | None = None,
         time: str | None = None,
-        question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
+        question: DiscoveryQuestionFields | discovery_pb2.DiscoveryQuestion | None = None,
         timeout: float | None = None,
     ) -> UpdateDiscoveryScheduleResponse:
-        """Updates the schedule by which the server does what StartDiscover does, once
-        every night, or stops that. A changed schedule takes effect the next night. A
-        night in which no episode has what `adjust_for` names ends in a failed
-        operation, which says so.
+        """Updates the schedule by which the server does what Discover does, once every
+        night, or stops that. A changed schedule takes effect the next night. A night
+        in which no episode has what `adjust_for` names ends in a failed operation,
+        which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -1639,84 +1572,25 @@ class AsyncCausalMethods(AsyncCaller):
     async def discover(
         self,
         *,
-        filter: EpisodeFilterFields | episode_pb2.EpisodeFilter | None = None,
-        adjust_for: Iterable[str] | None = None,
-        min_attempts: int | None = None,
-        min_success_rate: float | None = None,
-        min_confidence: float | None = None,
-        min_sample_size: int | None = None,
-        fdr: float | None = None,
-        fdr_method: FdrMethodChoice | None = None,
-        dry_run: bool | None = None,
-        timeout: float | None = None,
-    ) -> DiscoverResponse:
-        """Estimates from episodes how their labels, tools and skills change reward
-        and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by
-        id or name, under "skills" or "skill". Running it again on the same
-        episodes changes nothing; effects that no longer hold lose their edges.
-
-        Scope: write and read. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-        that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-        episodes is more than 500,000: use StartDiscover.
-
-        Args:
-            filter: Which episodes.
-            adjust_for: What else was known before each attempt: names of metadata (numbers,
-                texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`,
-                which are then not treated as causes. Some episode must have each. Do not name
-                anything that an attempt brought about: adjusting for it hides the effect. Up to
-                20 entries, each up to 200 characters, on one line.
-            min_attempts: Causes that fewer episodes had are not considered. 1 to 1,000,000.
-                Default: 3.
-            min_success_rate: The share that must succeed with the cause, or without it if it
-                does harm, for the effect to be kept. 0 to 1. Default: 0.6.
-            min_confidence: The confidence, 1 minus the q-value, from which an effect is kept. 0
-                to 1. Default: 0.7.
-            min_sample_size: How many episodes must have had a cause, and how many must not, for
-                its effects to be estimated. At most 1,000,000. Default: 30.
-            fdr: Of the effects that are kept, the share that may be chance. More than 0 and at
-                most 0.5. Default: 0.05.
-            fdr_method: How that is controlled. Default: BENJAMINI_HOCHBERG.
-            dry_run: Change nothing, and return what would change.
-            timeout: seconds for the call, retries included; None: the client's.
-
-        Returns:
-            What was discovered.
-        """
-        return await self._unary(
-            _DISCOVER,
-            {
-                "filter": filter,
-                "adjust_for": adjust_for,
-                "min_attempts": min_attempts,
-                "min_success_rate": min_success_rate,
-                "min_confidence": min_confidence,
-                "min_sample_size": min_sample_size,
-                "fdr": fdr,
-                "fdr_method": fdr_method,
-                "dry_run": dry_run,
-            },
-            timeout,
-        )
-
-    async def start_discover(
-        self,
-        *,
-        question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
+        question: DiscoveryQuestionFields | discovery_pb2.DiscoveryQuestion | None = None,
         operation_id: str | None = None,
         timeout: float | None = None,
-    ) -> AsyncLongRunning[Operation, DiscoverResponse]:
-        """Starts what Discover does as an operation, of any size.
+    ) -> AsyncLongRunning[Operation, DiscoverResult]:
+        """Estimates from episodes how their labels, tools and skills change reward
+        and success, adjusted for what was known before each attempt, and keeps as
+        edges what is sure, as an operation. Skills are those that an episode's
+        metadata names, by id or name, under "skills" or "skill". Running it again
+        on the same episodes changes nothing; effects that no longer hold lose their
+        edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+        has what `adjust_for` names.
 
         Scope: write and read. Repeatable: with `operation_id`, which the clients fill
         in.
-        Starts: an operation `discover`, which ends with a DiscoverResponse.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-        that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations of the tenant have not ended yet (100).
+        Starts: an operation `discover`, which ends with a DiscoverResult.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations of the tenant have not ended yet (100).
 
         Args:
             question: What to discover.
@@ -1728,7 +1602,7 @@ class AsyncCausalMethods(AsyncCaller):
             The operation that was started.
         """
         return await self._start(
-            _START_DISCOVER,
+            _DISCOVER,
             {
                 "question": question,
                 "operation_id": operation_id,
@@ -1763,13 +1637,13 @@ class AsyncCausalMethods(AsyncCaller):
         *,
         enabled: bool | None = None,
         time: str | None = None,
-        question: DiscoverRequestFields | discovery_pb2.DiscoverRequest | None = None,
+        question: DiscoveryQuestionFields | discovery_pb2.DiscoveryQuestion | None = None,
         timeout: float | None = None,
     ) -> UpdateDiscoveryScheduleResponse:
-        """Updates the schedule by which the server does what StartDiscover does, once
-        every night, or stops that. A changed schedule takes effect the next night. A
-        night in which no episode has what `adjust_for` names ends in a failed
-        operation, which says so.
+        """Updates the schedule by which the server does what Discover does, once every
+        night, or stops that. A changed schedule takes effect the next night. A night
+        in which no episode has what `adjust_for` names ends in a failed operation,
+        which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something

@@ -336,8 +336,8 @@ class DictSpaceFields(TypedDict, total=False):
     """
 
 
-class DiscoverRequestFields(TypedDict, total=False):
-    """A request to discover what changes how episodes end."""
+class DiscoveryQuestionFields(TypedDict, total=False):
+    """DiscoveryQuestion is what is to be discovered."""
 
     filter: EpisodeFilterFields | episode_pb2.EpisodeFilter
     """Which episodes."""
@@ -1603,7 +1603,7 @@ __all__ = [
     "CritiquePointFields",
     "DecisionFields",
     "DictSpaceFields",
-    "DiscoverRequestFields",
+    "DiscoveryQuestionFields",
     "DiscreteSpaceFields",
     "EdgeFilterFields",
     "EpisodeFields",

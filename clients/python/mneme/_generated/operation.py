@@ -57,8 +57,8 @@ RPCS = (
 
 
 class OperationMethods(SyncCaller):
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 
@@ -261,8 +261,8 @@ class OperationMethods(SyncCaller):
 
 
 class AsyncOperationMethods(AsyncCaller):
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 

@@ -23,6 +23,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "delete_tenant": {
         "tenant_id": Parameter("text", "The tenant.", required=True),
+        "operation_id": Parameter(
+            "text",
+            "The operation's id, so that the request can be sent again without starting the operation twice.",
+            most=200,
+        ),
     },
     "create_api_key": {
         "tenant_id": Parameter("text", "The tenant that it opens.", required=True),
@@ -58,17 +63,27 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "backup": {
         "tenant_id": Parameter("text", "The tenant; empty: the caller's."),
+        "operation_id": Parameter(
+            "text",
+            "The operation's id, so that the request can be sent again without starting the operation twice.",
+            most=200,
+        ),
     },
     "restore": {
         "tenant_id": Parameter("text", "The tenant; empty: the caller's."),
         "backup": Parameter(
             "text",
-            "The backup's file name in the tenant's backup folder, i.e. the last part of the `path` that Backup returned.",
+            "The backup's file name in the tenant's backup folder, i.e. the last part of the `path` that Backup ended with.",
             required=True,
             most=200,
         ),
+        "operation_id": Parameter(
+            "text",
+            "The operation's id, so that the request can be sent again without starting the operation twice.",
+            most=200,
+        ),
     },
-    "start_backup": {
+    "reindex": {
         "tenant_id": Parameter("text", "The tenant; empty: the caller's."),
         "operation_id": Parameter(
             "text",
@@ -76,34 +91,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
     },
-    "start_restore": {
-        "tenant_id": Parameter("text", "The tenant; empty: the caller's."),
-        "backup": Parameter(
-            "text", "The backup's file name, as for Restore.", required=True, most=200
-        ),
-        "operation_id": Parameter(
-            "text",
-            "The operation's id, so that the request can be sent again without starting the operation twice.",
-            most=200,
-        ),
-    },
-    "start_delete_tenant": {
-        "tenant_id": Parameter("text", "The tenant.", required=True),
-        "operation_id": Parameter(
-            "text",
-            "The operation's id, so that the request can be sent again without starting the operation twice.",
-            most=200,
-        ),
-    },
-    "start_reindex": {
-        "tenant_id": Parameter("text", "The tenant; empty: the caller's."),
-        "operation_id": Parameter(
-            "text",
-            "The operation's id, so that the request can be sent again without starting the operation twice.",
-            most=200,
-        ),
-    },
-    "start_move_tenant": {
+    "move_tenant": {
         "tenant_id": Parameter("text", "The tenant; empty: the caller's."),
         "database": Parameter(
             "text", "Where to: the name of a database in MNEME_DATABASES; empty: the server's own."
@@ -139,29 +127,6 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "dry_run": Parameter(
             "flag",
             "Only report what would be forgotten: exactly what the same request without `dry_run` then forgets, if nothing is written in between.",
-        ),
-    },
-    "start_forget": {
-        "tenant_id": Parameter("text", "The tenant; empty: the caller's."),
-        "user_id": Parameter(
-            "text",
-            "This user: sessions, memories and episodes of the user, and events that name the user in their metadata.",
-            optional=True,
-            most=200,
-        ),
-        "agent_id": Parameter(
-            "text",
-            "This agent: its sessions, its events in others, what it learned, and itself.",
-            optional=True,
-            most=200,
-        ),
-        "session_id": Parameter("text", "This session.", optional=True, most=200),
-        "items": Parameter("ForgetItem", "These things.", many=True, most=1000),
-        "filter": Parameter("ForgetFilter", "What matches this filter."),
-        "operation_id": Parameter(
-            "text",
-            "The operation's id, so that the request can be sent again without starting the operation twice.",
-            most=200,
         ),
     },
     "create_alert_rule": {
@@ -530,59 +495,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "experiment_id": Parameter("text", "The experiment.", required=True, most=200),
     },
     "discover": {
-        "filter": Parameter("EpisodeFilter", "Which episodes."),
-        "adjust_for": Parameter(
-            "text",
-            "What else was known before each attempt: names of metadata (numbers, texts or truth values; `metadata.NAME` is the same), or labels as `tag:NAME`, which are then not treated as causes.",
-            many=True,
-            most=20,
-        ),
-        "min_attempts": Parameter(
-            "integer",
-            "Causes that fewer episodes had are not considered.",
-            least=1,
-            most=1000000,
-            default=3,
-        ),
-        "min_success_rate": Parameter(
-            "number",
-            "The share that must succeed with the cause, or without it if it does harm, for the effect to be kept.",
-            optional=True,
-            least=0,
-            most=1,
-            default=0.6,
-        ),
-        "min_confidence": Parameter(
-            "number",
-            "The confidence, 1 minus the q-value, from which an effect is kept.",
-            optional=True,
-            least=0,
-            most=1,
-            default=0.7,
-        ),
-        "min_sample_size": Parameter(
-            "integer",
-            "How many episodes must have had a cause, and how many must not, for its effects to be estimated.",
-            most=1000000,
-            default=30,
-        ),
-        "fdr": Parameter(
-            "number",
-            "Of the effects that are kept, the share that may be chance.",
-            optional=True,
-            most=0.5,
-            default=0.05,
-        ),
-        "fdr_method": Parameter(
-            "choice",
-            "How that is controlled.",
-            default="benjamini_hochberg",
-            choices=("benjamini_hochberg", "benjamini_yekutieli"),
-        ),
-        "dry_run": Parameter("flag", "Change nothing, and return what would change."),
-    },
-    "start_discover": {
-        "question": Parameter("DiscoverRequest", "What to discover."),
+        "question": Parameter("DiscoveryQuestion", "What to discover."),
         "operation_id": Parameter(
             "text",
             "The operation's id, so that the request can be sent again without starting the operation twice.",
@@ -593,7 +506,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "update_discovery_schedule": {
         "enabled": Parameter("flag", "Whether to discover every night."),
         "time": Parameter("text", "When, as HH:MM of UTC.", default="03:00"),
-        "question": Parameter("DiscoverRequest", "What to discover; no dry run."),
+        "question": Parameter("DiscoveryQuestion", "What to discover; no dry run."),
     },
     "start_session": {
         "session_id": Parameter(
@@ -2053,7 +1966,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         "decision": Parameter("text", "What was decided.", required=True, most=2000),
         "rationale": Parameter("text", "Why.", most=2000),
     },
-    "DiscoverRequest": {
+    "DiscoveryQuestion": {
         "filter": Parameter("EpisodeFilter", "Which episodes."),
         "adjust_for": Parameter(
             "text",

@@ -58,7 +58,7 @@ def delete_tenant(cli: Cli, *, tenant_id: TenantId, yes: Yes = False, wait: Wait
             err=True,
         )
     with cli.connect() as client:
-        running = client.start_delete_tenant(tenant_id)
+        running = client.delete_tenant(tenant_id)
         answer = follow(cli, running, wait=wait)
     if answer is not None:
         cli.out.done(f"deleted tenant {tenant_id}", answer)
@@ -80,7 +80,7 @@ def move_tenant(
 ) -> None:
     """Move a tenant to another database while it is in use."""
     with cli.connect() as client:
-        running = client.start_move_tenant(tenant_id=tenant_id, database=to)
+        running = client.move_tenant(tenant_id=tenant_id, database=to)
         answer = follow(cli, running, wait=wait)
     if answer is not None:
         place = answer.database or "the server's own database"
@@ -165,7 +165,7 @@ def backup(
 ) -> None:
     """Back up a tenant's database to the server's backup folder."""
     with cli.connect() as client:
-        running = client.start_backup(tenant_id=tenant)
+        running = client.backup(tenant_id=tenant)
         answer = follow(cli, running, wait=wait)
     if answer is not None:
         size = cells.size(answer.size_bytes)
@@ -189,7 +189,7 @@ def restore(
         whose = f"tenant {tenant}" if tenant else "the key's tenant"
         typer.confirm(f"Replace everything in {whose} with {name}?", abort=True, err=True)
     with cli.connect() as client:
-        running = client.start_restore(name, tenant_id=tenant)
+        running = client.restore(name, tenant_id=tenant)
         answer = follow(cli, running, wait=wait)
     if answer is not None:
         cli.out.done(f"restored {name}; what was there before is {answer.replaced_path}", answer)
@@ -204,7 +204,7 @@ def reindex(
 ) -> None:
     """Embed all memories of a tenant again with the server's model, and rebuild its indexes."""
     with cli.connect() as client:
-        running = client.start_reindex(tenant_id=tenant)
+        running = client.reindex(tenant_id=tenant)
         answer = follow(cli, running, wait=wait)
     if answer is not None:
         memories = cells.plural(answer.memory_count, "memory", "memories")

@@ -19,7 +19,7 @@ from mneme.cli.resources import Resource
 from mneme.cli.times import From, To
 
 if TYPE_CHECKING:
-    from mneme.types import CausalChain, CausalEdge, DiscoveredEffect, DiscoverResponse
+    from mneme.types import CausalChain, CausalEdge, DiscoveredEffect, DiscoverResult
 
 app = App(help="Cause and effect: edges, chains, and what episodes show.")
 app.command()(nightly)
@@ -167,7 +167,7 @@ def discover(
 ) -> None:
     """Estimate from episodes what labels, tools and skills change, and keep what is sure."""
     with cli.connect() as client:
-        running = client.start_discover(question=question)
+        running = client.discover(question=question)
         answer = follow(cli, running, wait=wait)
     if answer is None:
         return
@@ -183,7 +183,7 @@ _WHY_NOT_ADJUSTED: Mapping[str | None, str] = {
 }
 
 
-def _show_findings(cli: Cli, answer: DiscoverResponse) -> None:
+def _show_findings(cli: Cli, answer: DiscoverResult) -> None:
     cli.out.table(_FOUND_COLUMNS, _found_rows(answer.findings))
     adjusted = ", ".join(answer.adjusted_for) or "nothing"
     cli.out.remark(

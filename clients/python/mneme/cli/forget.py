@@ -59,8 +59,7 @@ def forget(
     )  # fmt: skip
     with cli.connect() as client:
         if dry_run or not yes:
-            told = client.forget(tenant_id=tenant, dry_run=True, **what).receipt
-            assert told is not None
+            told = client.forget(tenant_id=tenant, dry_run=True, **what).result()
         if dry_run:
             cli.out.done(f"would forget {_counted(told)}{_policies(told)}", told)
             return
@@ -70,10 +69,10 @@ def forget(
         if not yes:
             said = f"Forget {_counted(told)}{_policies(told)}? This cannot be undone."
             typer.confirm(said, abort=True, err=True)
-        running = client.start_forget(tenant_id=tenant, **what)
-        answer = follow(cli, running, wait=wait)
-    if answer is not None and answer.receipt is not None:
-        cli.out.done(_told(answer.receipt), answer.receipt)
+        running = client.forget(tenant_id=tenant, **what)
+        receipt = follow(cli, running, wait=wait)
+    if receipt is not None:
+        cli.out.done(_told(receipt), receipt)
 
 
 def _named(

@@ -12,7 +12,7 @@ from mneme.cli.app import Cli
 from mneme.cli.options import Project, Tags
 
 if TYPE_CHECKING:
-    from mneme.types import DiscoverRequestFields, DiscoverySchedule
+    from mneme.types import DiscoveryQuestionFields, DiscoverySchedule
 
 
 _OF_A_DAY = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
@@ -58,7 +58,7 @@ def nightly(
         if at is not None:
             question = {name: value for name, value in given.items() if value}
             schedule = client.update_discovery_schedule(
-                enabled=True, time=at, question=cast("DiscoverRequestFields", question)
+                enabled=True, time=at, question=cast("DiscoveryQuestionFields", question)
             ).schedule
         elif off:
             schedule = client.update_discovery_schedule(enabled=False).schedule

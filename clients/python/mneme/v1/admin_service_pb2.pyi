@@ -99,12 +99,20 @@ class ListTenantsResponse(_message.Message):
     def __init__(self, tenants: _Optional[_Iterable[_Union[Tenant, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class DeleteTenantRequest(_message.Message):
-    __slots__ = ("tenant_id",)
+    __slots__ = ("tenant_id", "operation_id")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
     tenant_id: str
-    def __init__(self, tenant_id: _Optional[str] = ...) -> None: ...
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
 
 class DeleteTenantResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class DeleteTenantResult(_message.Message):
     __slots__ = ("nodes",)
     NODES_FIELD_NUMBER: _ClassVar[int]
     nodes: _containers.RepeatedScalarFieldContainer[str]
@@ -217,12 +225,20 @@ class GetStatsResponse(_message.Message):
     def __init__(self, tenant: _Optional[_Union[TenantStats, _Mapping]] = ..., server: _Optional[_Union[ServerInfo, _Mapping]] = ...) -> None: ...
 
 class BackupRequest(_message.Message):
-    __slots__ = ("tenant_id",)
+    __slots__ = ("tenant_id", "operation_id")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
     tenant_id: str
-    def __init__(self, tenant_id: _Optional[str] = ...) -> None: ...
+    operation_id: str
+    def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
 
 class BackupResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class BackupResult(_message.Message):
     __slots__ = ("path", "size_bytes", "sha256")
     PATH_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -233,38 +249,6 @@ class BackupResponse(_message.Message):
     def __init__(self, path: _Optional[str] = ..., size_bytes: _Optional[int] = ..., sha256: _Optional[str] = ...) -> None: ...
 
 class RestoreRequest(_message.Message):
-    __slots__ = ("tenant_id", "backup")
-    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
-    BACKUP_FIELD_NUMBER: _ClassVar[int]
-    tenant_id: str
-    backup: str
-    def __init__(self, tenant_id: _Optional[str] = ..., backup: _Optional[str] = ...) -> None: ...
-
-class RestoreResponse(_message.Message):
-    __slots__ = ("replaced_path", "replaced_size_bytes", "replaced_sha256")
-    REPLACED_PATH_FIELD_NUMBER: _ClassVar[int]
-    REPLACED_SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
-    REPLACED_SHA256_FIELD_NUMBER: _ClassVar[int]
-    replaced_path: str
-    replaced_size_bytes: int
-    replaced_sha256: str
-    def __init__(self, replaced_path: _Optional[str] = ..., replaced_size_bytes: _Optional[int] = ..., replaced_sha256: _Optional[str] = ...) -> None: ...
-
-class StartBackupRequest(_message.Message):
-    __slots__ = ("tenant_id", "operation_id")
-    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
-    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
-    tenant_id: str
-    operation_id: str
-    def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
-
-class StartBackupResponse(_message.Message):
-    __slots__ = ("operation",)
-    OPERATION_FIELD_NUMBER: _ClassVar[int]
-    operation: _operation_pb2.Operation
-    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
-
-class StartRestoreRequest(_message.Message):
     __slots__ = ("tenant_id", "backup", "operation_id")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     BACKUP_FIELD_NUMBER: _ClassVar[int]
@@ -274,41 +258,37 @@ class StartRestoreRequest(_message.Message):
     operation_id: str
     def __init__(self, tenant_id: _Optional[str] = ..., backup: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
 
-class StartRestoreResponse(_message.Message):
+class RestoreResponse(_message.Message):
     __slots__ = ("operation",)
     OPERATION_FIELD_NUMBER: _ClassVar[int]
     operation: _operation_pb2.Operation
     def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
 
-class StartDeleteTenantRequest(_message.Message):
+class RestoreResult(_message.Message):
+    __slots__ = ("replaced_path", "replaced_size_bytes", "replaced_sha256")
+    REPLACED_PATH_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_SHA256_FIELD_NUMBER: _ClassVar[int]
+    replaced_path: str
+    replaced_size_bytes: int
+    replaced_sha256: str
+    def __init__(self, replaced_path: _Optional[str] = ..., replaced_size_bytes: _Optional[int] = ..., replaced_sha256: _Optional[str] = ...) -> None: ...
+
+class ReindexRequest(_message.Message):
     __slots__ = ("tenant_id", "operation_id")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
     tenant_id: str
     operation_id: str
     def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
-
-class StartDeleteTenantResponse(_message.Message):
-    __slots__ = ("operation",)
-    OPERATION_FIELD_NUMBER: _ClassVar[int]
-    operation: _operation_pb2.Operation
-    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
-
-class StartReindexRequest(_message.Message):
-    __slots__ = ("tenant_id", "operation_id")
-    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
-    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
-    tenant_id: str
-    operation_id: str
-    def __init__(self, tenant_id: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
-
-class StartReindexResponse(_message.Message):
-    __slots__ = ("operation",)
-    OPERATION_FIELD_NUMBER: _ClassVar[int]
-    operation: _operation_pb2.Operation
-    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
 
 class ReindexResponse(_message.Message):
+    __slots__ = ("operation",)
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    operation: _operation_pb2.Operation
+    def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
+
+class ReindexResult(_message.Message):
     __slots__ = ("memory_count", "embedding_model")
     MEMORY_COUNT_FIELD_NUMBER: _ClassVar[int]
     EMBEDDING_MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -316,7 +296,7 @@ class ReindexResponse(_message.Message):
     embedding_model: str
     def __init__(self, memory_count: _Optional[int] = ..., embedding_model: _Optional[str] = ...) -> None: ...
 
-class StartMoveTenantRequest(_message.Message):
+class MoveTenantRequest(_message.Message):
     __slots__ = ("tenant_id", "database", "operation_id")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     DATABASE_FIELD_NUMBER: _ClassVar[int]
@@ -326,13 +306,13 @@ class StartMoveTenantRequest(_message.Message):
     operation_id: str
     def __init__(self, tenant_id: _Optional[str] = ..., database: _Optional[str] = ..., operation_id: _Optional[str] = ...) -> None: ...
 
-class StartMoveTenantResponse(_message.Message):
+class MoveTenantResponse(_message.Message):
     __slots__ = ("operation",)
     OPERATION_FIELD_NUMBER: _ClassVar[int]
     operation: _operation_pb2.Operation
     def __init__(self, operation: _Optional[_Union[_operation_pb2.Operation, _Mapping]] = ...) -> None: ...
 
-class MoveTenantResponse(_message.Message):
+class MoveTenantResult(_message.Message):
     __slots__ = ("database", "row_count", "caught_up_count", "refused")
     DATABASE_FIELD_NUMBER: _ClassVar[int]
     ROW_COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -365,30 +345,6 @@ class ForgetRequest(_message.Message):
     def __init__(self, tenant_id: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[_forgetting_pb2.ForgetItem, _Mapping]]] = ..., filter: _Optional[_Union[_forgetting_pb2.ForgetFilter, _Mapping]] = ..., operation_id: _Optional[str] = ..., dry_run: _Optional[bool] = ...) -> None: ...
 
 class ForgetResponse(_message.Message):
-    __slots__ = ("receipt",)
-    RECEIPT_FIELD_NUMBER: _ClassVar[int]
-    receipt: _forgetting_pb2.ForgetReceipt
-    def __init__(self, receipt: _Optional[_Union[_forgetting_pb2.ForgetReceipt, _Mapping]] = ...) -> None: ...
-
-class StartForgetRequest(_message.Message):
-    __slots__ = ("tenant_id", "user_id", "agent_id", "session_id", "items", "filter", "operation_id")
-    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
-    USER_ID_FIELD_NUMBER: _ClassVar[int]
-    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
-    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
-    ITEMS_FIELD_NUMBER: _ClassVar[int]
-    FILTER_FIELD_NUMBER: _ClassVar[int]
-    OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
-    tenant_id: str
-    user_id: str
-    agent_id: str
-    session_id: str
-    items: _containers.RepeatedCompositeFieldContainer[_forgetting_pb2.ForgetItem]
-    filter: _forgetting_pb2.ForgetFilter
-    operation_id: str
-    def __init__(self, tenant_id: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[_forgetting_pb2.ForgetItem, _Mapping]]] = ..., filter: _Optional[_Union[_forgetting_pb2.ForgetFilter, _Mapping]] = ..., operation_id: _Optional[str] = ...) -> None: ...
-
-class StartForgetResponse(_message.Message):
     __slots__ = ("operation",)
     OPERATION_FIELD_NUMBER: _ClassVar[int]
     operation: _operation_pb2.Operation

@@ -86,40 +86,20 @@ class AdminServiceStub:
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.FromString,
                 _registered_method=True)
-        self.StartBackup = channel.unary_unary(
-                '/mneme.v1.AdminService/StartBackup',
-                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupResponse.FromString,
+        self.Reindex = channel.unary_unary(
+                '/mneme.v1.AdminService/Reindex',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.ReindexRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.ReindexResponse.FromString,
                 _registered_method=True)
-        self.StartRestore = channel.unary_unary(
-                '/mneme.v1.AdminService/StartRestore',
-                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreResponse.FromString,
-                _registered_method=True)
-        self.StartDeleteTenant = channel.unary_unary(
-                '/mneme.v1.AdminService/StartDeleteTenant',
-                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantResponse.FromString,
-                _registered_method=True)
-        self.StartReindex = channel.unary_unary(
-                '/mneme.v1.AdminService/StartReindex',
-                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
-                _registered_method=True)
-        self.StartMoveTenant = channel.unary_unary(
-                '/mneme.v1.AdminService/StartMoveTenant',
-                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantResponse.FromString,
+        self.MoveTenant = channel.unary_unary(
+                '/mneme.v1.AdminService/MoveTenant',
+                request_serializer=mneme_dot_v1_dot_admin__service__pb2.MoveTenantRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.MoveTenantResponse.FromString,
                 _registered_method=True)
         self.Forget = channel.unary_unary(
                 '/mneme.v1.AdminService/Forget',
                 request_serializer=mneme_dot_v1_dot_admin__service__pb2.ForgetRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_admin__service__pb2.ForgetResponse.FromString,
-                _registered_method=True)
-        self.StartForget = channel.unary_unary(
-                '/mneme.v1.AdminService/StartForget',
-                request_serializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetResponse.FromString,
                 _registered_method=True)
 
 
@@ -150,16 +130,20 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteTenant(self, request, context):
-        """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. If several servers have the tenant,
-        every running one has removed its index when the call answers.
+        """Deletes a tenant, as an operation: revokes its keys and removes its folder
+        with everything in it. Only a backup can bring it back. Operations that keys
+        of the tenant started are called off; those of the administrator on it end
+        first. Then the tenant takes no more calls, those in flight end, and the
+        deletion cannot be cancelled. If several servers have the tenant, every
+        running one has removed its index when the operation has ended.
 
-        Scope: admin. Repeatable: no.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        UNAVAILABLE when the tenant still has calls running or is being moved, or
-        another server is still removing its index; it takes no more calls, and trying
-        again deletes it.
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -228,85 +212,50 @@ class AdminServiceServicer:
 
     def Backup(self, request, context):
         """Makes a consistent copy of a tenant's database in the server's backup
-        folder, even while the tenant is in use. Restore takes it from there.
+        folder, as an operation, even while the tenant is in use. Restore takes it
+        from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
 
-        Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResult.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+        PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's, 100 of a tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Restore(self, request, context):
-        """Replaces everything a tenant holds with a backup. What was there is backed
-        up first, so another restore can undo this one. The indexes are rebuilt.
-        The tenant's calls in flight finish first, and those that arrive in the
-        meantime are told to try again; other tenants notice nothing. Keys are not
-        part of a backup and stay as they are.
+        """Replaces everything a tenant holds with a backup, as an operation. What was
+        there is backed up first, so another restore can undo this one. The backup
+        is checked and copied while the tenant is in use; the operation can be
+        cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+        tenant's calls in flight finish before it is replaced, and those that arrive
+        in the meantime are told to try again; other tenants notice nothing. Keys
+        are not part of a backup and stay as they are.
 
-        Scope: admin. Repeatable: no.
+        The operation fails, and changes nothing, with DATA_LOSS if the backup is
+        damaged, with FAILED_PRECONDITION if it was made with another embedding
+        model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+        full, and with UNAVAILABLE if the tenant's calls do not end in time.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when the backup was made with another embedding model; FAILED_PRECONDITION
-        when the backup was written by a newer server; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-        not end in time (nothing is changed).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def StartBackup(self, request, context):
-        """Starts what Backup does, as an operation: for a tenant that takes longer to
-        copy than a call may last.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `backup`, which ends with a BackupResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def StartRestore(self, request, context):
-        """Starts what Restore does, as an operation. The backup is checked and copied
-        while the tenant is in use; the operation can be cancelled until the
-        tenant's data is replaced.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `restore`, which ends with a RestoreResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+        operations have not ended yet (100 of the administrator's, 100 of a tenant's).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def StartDeleteTenant(self, request, context):
-        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-        it runs.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def StartReindex(self, request, context):
-        """Starts to embed all memories of a tenant again with the model that the
-        server runs, and to build its indexes anew, as an operation. This is needed
+    def Reindex(self, request, context):
+        """Embeds all memories of a tenant again with the model that the server runs,
+        and builds its indexes anew, as an operation. This is needed
         after a change of the embedding model: a tenant whose memories were
         embedded with another one is refused until then. The tenant can be used
         meanwhile; its memories are found by their words at once, and by their
@@ -314,7 +263,7 @@ class AdminServiceServicer:
         it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Starts: an operation `reindex`, which ends with a ReindexResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         too many operations have not ended yet (100 of the administrator's, 100 of a
@@ -324,9 +273,9 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def StartMoveTenant(self, request, context):
-        """Starts to move a tenant to another database, as an operation, while it is
-        read and written: from the server's own to one that the server's settings
+    def MoveTenant(self, request, context):
+        """Moves a tenant to another database, as an operation, while it is read and
+        written: from the server's own to one that the server's settings
         name (MNEME_DATABASES). The tenant's rows are copied and compared while it
         is in use, and what changes meanwhile is brought over. Then its calls in
         flight have ten seconds to finish, and those that arrive are told to try
@@ -337,7 +286,7 @@ class AdminServiceServicer:
         tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
         database; ALREADY_EXISTS when the database already has another tenant of this
         name, or the id is taken by an operation that does something else;
@@ -351,47 +300,32 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Forget(self, request, context):
-        """Forgets for good what is named, and what follows from it: for a session,
-        its events, summary, handover, lessons, reflections and episodes; for
-        episodes, the skills consolidated from them; steps that learning sessions
-        learned from, and what they learned from them; and for all of these, their
-        vectors and tags and their places in queues and caches. Name it by one of
-        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+        """Forgets for good what is named, and what follows from it, as an operation:
+        for a session, its events, summary, handover, lessons, reflections and
+        episodes; for episodes, the skills consolidated from them; steps that
+        learning sessions learned from, and what they learned from them; and for all
+        of these, their vectors and tags and their places in queues and caches. Name
+        it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
-        It is hidden in one transaction: from then on nobody finds it. Then the
-        tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for part of that time. The call waits until this is done and answers
-        with the receipt. If the caller does not wait, or the server stops, the
-        work goes on by itself, as the operation `operation_id`. If several servers
-        have the tenant, none that is running holds anything of it by then; the
-        receipt names those that are off.
+        It is hidden in one transaction before the call answers: from then on nobody
+        finds it. Then the tenant's files are rewritten without it, while the tenant
+        is in use; writes wait for part of that time. The operation, which cannot be
+        cancelled, ends when this is done, with the receipt. If several servers have
+        the tenant, none that is running holds anything of it by then; the receipt
+        names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+        disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+        for its files to be rewritten; what was hidden stays hidden.
 
         Hash chains and the tenant's log still verify; they show the places as
         forgotten. An event that is sent again under the same id stays forgotten.
         If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetReceipt.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         the disk is full, or too many operations have not ended yet (100 of the
-        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-        tenant go on for too long for its files to be rewritten; what was hidden stays
-        hidden.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def StartForget(self, request, context):
-        """Starts what Forget does, as an operation. When it answers, what is to be
-        forgotten is already hidden. It cannot be cancelled.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `forget`, which ends with a ForgetResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
+        administrator's); what was hidden stays hidden.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -450,40 +384,20 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.RestoreRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_admin__service__pb2.RestoreResponse.SerializeToString,
             ),
-            'StartBackup': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartBackup,
-                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartBackupResponse.SerializeToString,
+            'Reindex': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reindex,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.ReindexRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.ReindexResponse.SerializeToString,
             ),
-            'StartRestore': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartRestore,
-                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartRestoreResponse.SerializeToString,
-            ),
-            'StartDeleteTenant': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartDeleteTenant,
-                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantResponse.SerializeToString,
-            ),
-            'StartReindex': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartReindex,
-                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.SerializeToString,
-            ),
-            'StartMoveTenant': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartMoveTenant,
-                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantResponse.SerializeToString,
+            'MoveTenant': grpc.unary_unary_rpc_method_handler(
+                    servicer.MoveTenant,
+                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.MoveTenantRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.MoveTenantResponse.SerializeToString,
             ),
             'Forget': grpc.unary_unary_rpc_method_handler(
                     servicer.Forget,
                     request_deserializer=mneme_dot_v1_dot_admin__service__pb2.ForgetRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_admin__service__pb2.ForgetResponse.SerializeToString,
-            ),
-            'StartForget': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartForget,
-                    request_deserializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_admin__service__pb2.StartForgetResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -769,7 +683,7 @@ class AdminService:
             _registered_method=True)
 
     @staticmethod
-    def StartBackup(request,
+    def Reindex(request,
             target,
             options=(),
             channel_credentials=None,
@@ -782,9 +696,9 @@ class AdminService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.AdminService/StartBackup',
-            mneme_dot_v1_dot_admin__service__pb2.StartBackupRequest.SerializeToString,
-            mneme_dot_v1_dot_admin__service__pb2.StartBackupResponse.FromString,
+            '/mneme.v1.AdminService/Reindex',
+            mneme_dot_v1_dot_admin__service__pb2.ReindexRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.ReindexResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -796,7 +710,7 @@ class AdminService:
             _registered_method=True)
 
     @staticmethod
-    def StartRestore(request,
+    def MoveTenant(request,
             target,
             options=(),
             channel_credentials=None,
@@ -809,90 +723,9 @@ class AdminService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/mneme.v1.AdminService/StartRestore',
-            mneme_dot_v1_dot_admin__service__pb2.StartRestoreRequest.SerializeToString,
-            mneme_dot_v1_dot_admin__service__pb2.StartRestoreResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def StartDeleteTenant(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mneme.v1.AdminService/StartDeleteTenant',
-            mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantRequest.SerializeToString,
-            mneme_dot_v1_dot_admin__service__pb2.StartDeleteTenantResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def StartReindex(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mneme.v1.AdminService/StartReindex',
-            mneme_dot_v1_dot_admin__service__pb2.StartReindexRequest.SerializeToString,
-            mneme_dot_v1_dot_admin__service__pb2.StartReindexResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def StartMoveTenant(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mneme.v1.AdminService/StartMoveTenant',
-            mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantRequest.SerializeToString,
-            mneme_dot_v1_dot_admin__service__pb2.StartMoveTenantResponse.FromString,
+            '/mneme.v1.AdminService/MoveTenant',
+            mneme_dot_v1_dot_admin__service__pb2.MoveTenantRequest.SerializeToString,
+            mneme_dot_v1_dot_admin__service__pb2.MoveTenantResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -920,33 +753,6 @@ class AdminService:
             '/mneme.v1.AdminService/Forget',
             mneme_dot_v1_dot_admin__service__pb2.ForgetRequest.SerializeToString,
             mneme_dot_v1_dot_admin__service__pb2.ForgetResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def StartForget(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mneme.v1.AdminService/StartForget',
-            mneme_dot_v1_dot_admin__service__pb2.StartForgetRequest.SerializeToString,
-            mneme_dot_v1_dot_admin__service__pb2.StartForgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,16 +49,20 @@ class AdminServiceStub:
     token is damaged or was made for other filters.
     """
     DeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]
-    """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. Only a backup can bring it back. If several servers have the tenant,
-    every running one has removed its index when the call answers.
+    """Deletes a tenant, as an operation: revokes its keys and removes its folder
+    with everything in it. Only a backup can bring it back. Operations that keys
+    of the tenant started are called off; those of the administrator on it end
+    first. Then the tenant takes no more calls, those in flight end, and the
+    deletion cannot be cancelled. If several servers have the tenant, every
+    running one has removed its index when the operation has ended.
 
-    Scope: admin. Repeatable: no.
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-    UNAVAILABLE when the tenant still has calls running or is being moved, or
-    another server is still removing its index; it takes no more calls, and trying
-    again deletes it.
+    ALREADY_EXISTS when the id is taken by an operation that does something else;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -103,65 +107,42 @@ class AdminServiceStub:
     """
     Backup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]
     """Makes a consistent copy of a tenant's database in the server's backup
-    folder, even while the tenant is in use. Restore takes it from there.
+    folder, as an operation, even while the tenant is in use. Restore takes it
+    from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
 
-    Scope: admin. Repeatable: no.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full.
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `backup`, which ends with a BackupResult.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+    PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full, or too many operations have not ended yet (100 of the
+    administrator's, 100 of a tenant's).
     """
     Restore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]
-    """Replaces everything a tenant holds with a backup. What was there is backed
-    up first, so another restore can undo this one. The indexes are rebuilt.
-    The tenant's calls in flight finish first, and those that arrive in the
-    meantime are told to try again; other tenants notice nothing. Keys are not
-    part of a backup and stay as they are.
+    """Replaces everything a tenant holds with a backup, as an operation. What was
+    there is backed up first, so another restore can undo this one. The backup
+    is checked and copied while the tenant is in use; the operation can be
+    cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+    tenant's calls in flight finish before it is replaced, and those that arrive
+    in the meantime are told to try again; other tenants notice nothing. Keys
+    are not part of a backup and stay as they are.
 
-    Scope: admin. Repeatable: no.
+    The operation fails, and changes nothing, with DATA_LOSS if the backup is
+    damaged, with FAILED_PRECONDITION if it was made with another embedding
+    model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+    full, and with UNAVAILABLE if the tenant's calls do not end in time.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `restore`, which ends with a RestoreResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-    when the backup was made with another embedding model; FAILED_PRECONDITION
-    when the backup was written by a newer server; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-    not end in time (nothing is changed).
-    """
-    StartBackup: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartBackupRequest, _admin_service_pb2.StartBackupResponse]
-    """Starts what Backup does, as an operation: for a tenant that takes longer to
-    copy than a call may last.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `backup`, which ends with a BackupResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have not ended yet (100 of the administrator's, 100 of a
-    tenant's).
-    """
-    StartRestore: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]
-    """Starts what Restore does, as an operation. The backup is checked and copied
-    while the tenant is in use; the operation can be cancelled until the
-    tenant's data is replaced.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `restore`, which ends with a RestoreResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+    FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
     ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-    yet (100 of the administrator's, 100 of a tenant's).
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+    operations have not ended yet (100 of the administrator's, 100 of a tenant's).
     """
-    StartDeleteTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]
-    """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-    it runs.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-    ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-    yet (100 of the administrator's, 100 of a tenant's).
-    """
-    StartReindex: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]
-    """Starts to embed all memories of a tenant again with the model that the
-    server runs, and to build its indexes anew, as an operation. This is needed
+    Reindex: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ReindexRequest, _admin_service_pb2.ReindexResponse]
+    """Embeds all memories of a tenant again with the model that the server runs,
+    and builds its indexes anew, as an operation. This is needed
     after a change of the embedding model: a tenant whose memories were
     embedded with another one is refused until then. The tenant can be used
     meanwhile; its memories are found by their words at once, and by their
@@ -169,15 +150,15 @@ class AdminServiceStub:
     it has begun to embed.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `reindex`, which ends with a ReindexResponse.
+    Starts: an operation `reindex`, which ends with a ReindexResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     too many operations have not ended yet (100 of the administrator's, 100 of a
     tenant's).
     """
-    StartMoveTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]
-    """Starts to move a tenant to another database, as an operation, while it is
-    read and written: from the server's own to one that the server's settings
+    MoveTenant: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.MoveTenantRequest, _admin_service_pb2.MoveTenantResponse]
+    """Moves a tenant to another database, as an operation, while it is read and
+    written: from the server's own to one that the server's settings
     name (MNEME_DATABASES). The tenant's rows are copied and compared while it
     is in use, and what changes meanwhile is brought over. Then its calls in
     flight have ten seconds to finish, and those that arrive are told to try
@@ -188,7 +169,7 @@ class AdminServiceStub:
     tokens, certificates and keys stay valid.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+    Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
     database; ALREADY_EXISTS when the database already has another tenant of this
     name, or the id is taken by an operation that does something else;
@@ -198,43 +179,32 @@ class AdminServiceStub:
     yet (100 of the administrator's, 100 of a tenant's).
     """
     Forget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]
-    """Forgets for good what is named, and what follows from it: for a session,
-    its events, summary, handover, lessons, reflections and episodes; for
-    episodes, the skills consolidated from them; steps that learning sessions
-    learned from, and what they learned from them; and for all of these, their
-    vectors and tags and their places in queues and caches. Name it by one of
-    `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+    """Forgets for good what is named, and what follows from it, as an operation:
+    for a session, its events, summary, handover, lessons, reflections and
+    episodes; for episodes, the skills consolidated from them; steps that
+    learning sessions learned from, and what they learned from them; and for all
+    of these, their vectors and tags and their places in queues and caches. Name
+    it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
-    It is hidden in one transaction: from then on nobody finds it. Then the
-    tenant's files are rewritten without it, while the tenant is in use; writes
-    wait for part of that time. The call waits until this is done and answers
-    with the receipt. If the caller does not wait, or the server stops, the
-    work goes on by itself, as the operation `operation_id`. If several servers
-    have the tenant, none that is running holds anything of it by then; the
-    receipt names those that are off.
+    It is hidden in one transaction before the call answers: from then on nobody
+    finds it. Then the tenant's files are rewritten without it, while the tenant
+    is in use; writes wait for part of that time. The operation, which cannot be
+    cancelled, ends when this is done, with the receipt. If several servers have
+    the tenant, none that is running holds anything of it by then; the receipt
+    names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+    disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+    for its files to be rewritten; what was hidden stays hidden.
 
     Hash chains and the tenant's log still verify; they show the places as
     forgotten. An event that is sent again under the same id stays forgotten.
     If a backup from before is restored later, it is forgotten again.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `forget`, which ends with a ForgetReceipt.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     the disk is full, or too many operations have not ended yet (100 of the
-    administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-    tenant go on for too long for its files to be rewritten; what was hidden stays
-    hidden.
-    """
-    StartForget: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]
-    """Starts what Forget does, as an operation. When it answers, what is to be
-    forgotten is already hidden. It cannot be cancelled.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `forget`, which ends with a ForgetResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have not ended yet (100 of the administrator's, 100 of a
-    tenant's).
+    administrator's); what was hidden stays hidden.
     """
 
 @_typing.type_check_only
@@ -258,16 +228,20 @@ class AdminServiceAsyncStub(AdminServiceStub):
     token is damaged or was made for other filters.
     """
     DeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.DeleteTenantRequest, _admin_service_pb2.DeleteTenantResponse]  # type: ignore[assignment]
-    """Deletes a tenant: revokes its keys and removes its folder with everything
-    in it. Only a backup can bring it back. If several servers have the tenant,
-    every running one has removed its index when the call answers.
+    """Deletes a tenant, as an operation: revokes its keys and removes its folder
+    with everything in it. Only a backup can bring it back. Operations that keys
+    of the tenant started are called off; those of the administrator on it end
+    first. Then the tenant takes no more calls, those in flight end, and the
+    deletion cannot be cancelled. If several servers have the tenant, every
+    running one has removed its index when the operation has ended.
 
-    Scope: admin. Repeatable: no.
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-    UNAVAILABLE when the tenant still has calls running or is being moved, or
-    another server is still removing its index; it takes no more calls, and trying
-    again deletes it.
+    ALREADY_EXISTS when the id is taken by an operation that does something else;
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+    yet (100 of the administrator's, 100 of a tenant's).
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.CreateApiKeyRequest, _admin_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates an API key. The secret is in this answer and nowhere else: the
@@ -312,65 +286,42 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """
     Backup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.BackupRequest, _admin_service_pb2.BackupResponse]  # type: ignore[assignment]
     """Makes a consistent copy of a tenant's database in the server's backup
-    folder, even while the tenant is in use. Restore takes it from there.
+    folder, as an operation, even while the tenant is in use. Restore takes it
+    from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
 
-    Scope: admin. Repeatable: no.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    the disk is full.
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `backup`, which ends with a BackupResult.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+    PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    the disk is full, or too many operations have not ended yet (100 of the
+    administrator's, 100 of a tenant's).
     """
     Restore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.RestoreRequest, _admin_service_pb2.RestoreResponse]  # type: ignore[assignment]
-    """Replaces everything a tenant holds with a backup. What was there is backed
-    up first, so another restore can undo this one. The indexes are rebuilt.
-    The tenant's calls in flight finish first, and those that arrive in the
-    meantime are told to try again; other tenants notice nothing. Keys are not
-    part of a backup and stay as they are.
+    """Replaces everything a tenant holds with a backup, as an operation. What was
+    there is backed up first, so another restore can undo this one. The backup
+    is checked and copied while the tenant is in use; the operation can be
+    cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+    tenant's calls in flight finish before it is replaced, and those that arrive
+    in the meantime are told to try again; other tenants notice nothing. Keys
+    are not part of a backup and stay as they are.
 
-    Scope: admin. Repeatable: no.
+    The operation fails, and changes nothing, with DATA_LOSS if the backup is
+    damaged, with FAILED_PRECONDITION if it was made with another embedding
+    model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+    full, and with UNAVAILABLE if the tenant's calls do not end in time.
+
+    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `restore`, which ends with a RestoreResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-    DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-    when the backup was made with another embedding model; FAILED_PRECONDITION
-    when the backup was written by a newer server; RESOURCE_EXHAUSTED
-    (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-    not end in time (nothing is changed).
-    """
-    StartBackup: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartBackupRequest, _admin_service_pb2.StartBackupResponse]  # type: ignore[assignment]
-    """Starts what Backup does, as an operation: for a tenant that takes longer to
-    copy than a call may last.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `backup`, which ends with a BackupResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have not ended yet (100 of the administrator's, 100 of a
-    tenant's).
-    """
-    StartRestore: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartRestoreRequest, _admin_service_pb2.StartRestoreResponse]  # type: ignore[assignment]
-    """Starts what Restore does, as an operation. The backup is checked and copied
-    while the tenant is in use; the operation can be cancelled until the
-    tenant's data is replaced.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `restore`, which ends with a RestoreResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+    FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
     ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-    yet (100 of the administrator's, 100 of a tenant's).
+    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+    operations have not ended yet (100 of the administrator's, 100 of a tenant's).
     """
-    StartDeleteTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartDeleteTenantRequest, _admin_service_pb2.StartDeleteTenantResponse]  # type: ignore[assignment]
-    """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-    it runs.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-    ALREADY_EXISTS when the id is taken by an operation that does something else;
-    RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-    yet (100 of the administrator's, 100 of a tenant's).
-    """
-    StartReindex: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartReindexRequest, _admin_service_pb2.StartReindexResponse]  # type: ignore[assignment]
-    """Starts to embed all memories of a tenant again with the model that the
-    server runs, and to build its indexes anew, as an operation. This is needed
+    Reindex: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ReindexRequest, _admin_service_pb2.ReindexResponse]  # type: ignore[assignment]
+    """Embeds all memories of a tenant again with the model that the server runs,
+    and builds its indexes anew, as an operation. This is needed
     after a change of the embedding model: a tenant whose memories were
     embedded with another one is refused until then. The tenant can be used
     meanwhile; its memories are found by their words at once, and by their
@@ -378,15 +329,15 @@ class AdminServiceAsyncStub(AdminServiceStub):
     it has begun to embed.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `reindex`, which ends with a ReindexResponse.
+    Starts: an operation `reindex`, which ends with a ReindexResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     too many operations have not ended yet (100 of the administrator's, 100 of a
     tenant's).
     """
-    StartMoveTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartMoveTenantRequest, _admin_service_pb2.StartMoveTenantResponse]  # type: ignore[assignment]
-    """Starts to move a tenant to another database, as an operation, while it is
-    read and written: from the server's own to one that the server's settings
+    MoveTenant: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.MoveTenantRequest, _admin_service_pb2.MoveTenantResponse]  # type: ignore[assignment]
+    """Moves a tenant to another database, as an operation, while it is read and
+    written: from the server's own to one that the server's settings
     name (MNEME_DATABASES). The tenant's rows are copied and compared while it
     is in use, and what changes meanwhile is brought over. Then its calls in
     flight have ten seconds to finish, and those that arrive are told to try
@@ -397,7 +348,7 @@ class AdminServiceAsyncStub(AdminServiceStub):
     tokens, certificates and keys stay valid.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+    Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
     Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
     database; ALREADY_EXISTS when the database already has another tenant of this
     name, or the id is taken by an operation that does something else;
@@ -407,43 +358,32 @@ class AdminServiceAsyncStub(AdminServiceStub):
     yet (100 of the administrator's, 100 of a tenant's).
     """
     Forget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.ForgetRequest, _admin_service_pb2.ForgetResponse]  # type: ignore[assignment]
-    """Forgets for good what is named, and what follows from it: for a session,
-    its events, summary, handover, lessons, reflections and episodes; for
-    episodes, the skills consolidated from them; steps that learning sessions
-    learned from, and what they learned from them; and for all of these, their
-    vectors and tags and their places in queues and caches. Name it by one of
-    `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+    """Forgets for good what is named, and what follows from it, as an operation:
+    for a session, its events, summary, handover, lessons, reflections and
+    episodes; for episodes, the skills consolidated from them; steps that
+    learning sessions learned from, and what they learned from them; and for all
+    of these, their vectors and tags and their places in queues and caches. Name
+    it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
-    It is hidden in one transaction: from then on nobody finds it. Then the
-    tenant's files are rewritten without it, while the tenant is in use; writes
-    wait for part of that time. The call waits until this is done and answers
-    with the receipt. If the caller does not wait, or the server stops, the
-    work goes on by itself, as the operation `operation_id`. If several servers
-    have the tenant, none that is running holds anything of it by then; the
-    receipt names those that are off.
+    It is hidden in one transaction before the call answers: from then on nobody
+    finds it. Then the tenant's files are rewritten without it, while the tenant
+    is in use; writes wait for part of that time. The operation, which cannot be
+    cancelled, ends when this is done, with the receipt. If several servers have
+    the tenant, none that is running holds anything of it by then; the receipt
+    names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+    disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+    for its files to be rewritten; what was hidden stays hidden.
 
     Hash chains and the tenant's log still verify; they show the places as
     forgotten. An event that is sent again under the same id stays forgotten.
     If a backup from before is restored later, it is forgotten again.
 
     Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+    Starts: an operation `forget`, which ends with a ForgetReceipt.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
     operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
     the disk is full, or too many operations have not ended yet (100 of the
-    administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-    tenant go on for too long for its files to be rewritten; what was hidden stays
-    hidden.
-    """
-    StartForget: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartForgetRequest, _admin_service_pb2.StartForgetResponse]  # type: ignore[assignment]
-    """Starts what Forget does, as an operation. When it answers, what is to be
-    forgotten is already hidden. It cannot be cancelled.
-
-    Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-    Starts: an operation `forget`, which ends with a ForgetResponse.
-    Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-    too many operations have not ended yet (100 of the administrator's, 100 of a
-    tenant's).
+    administrator's); what was hidden stays hidden.
     """
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -482,16 +422,20 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.DeleteTenantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.DeleteTenantResponse, _abc.Awaitable[_admin_service_pb2.DeleteTenantResponse]]:
-        """Deletes a tenant: revokes its keys and removes its folder with everything
-        in it. Only a backup can bring it back. If several servers have the tenant,
-        every running one has removed its index when the call answers.
+        """Deletes a tenant, as an operation: revokes its keys and removes its folder
+        with everything in it. Only a backup can bring it back. Operations that keys
+        of the tenant started are called off; those of the administrator on it end
+        first. Then the tenant takes no more calls, those in flight end, and the
+        deletion cannot be cancelled. If several servers have the tenant, every
+        running one has removed its index when the operation has ended.
 
-        Scope: admin. Repeatable: no.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        UNAVAILABLE when the tenant still has calls running or is being moved, or
-        another server is still removing its index; it takes no more calls, and trying
-        again deletes it.
+        ALREADY_EXISTS when the id is taken by an operation that does something else;
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+        yet (100 of the administrator's, 100 of a tenant's).
         """
 
     @_abc_1.abstractmethod
@@ -572,11 +516,16 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.BackupResponse, _abc.Awaitable[_admin_service_pb2.BackupResponse]]:
         """Makes a consistent copy of a tenant's database in the server's backup
-        folder, even while the tenant is in use. Restore takes it from there.
+        folder, as an operation, even while the tenant is in use. Restore takes it
+        from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
 
-        Scope: admin. Repeatable: no.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        the disk is full.
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `backup`, which ends with a BackupResult.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+        PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        the disk is full, or too many operations have not ended yet (100 of the
+        administrator's, 100 of a tenant's).
         """
 
     @_abc_1.abstractmethod
@@ -585,82 +534,36 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.RestoreRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.RestoreResponse, _abc.Awaitable[_admin_service_pb2.RestoreResponse]]:
-        """Replaces everything a tenant holds with a backup. What was there is backed
-        up first, so another restore can undo this one. The indexes are rebuilt.
-        The tenant's calls in flight finish first, and those that arrive in the
-        meantime are told to try again; other tenants notice nothing. Keys are not
-        part of a backup and stay as they are.
+        """Replaces everything a tenant holds with a backup, as an operation. What was
+        there is backed up first, so another restore can undo this one. The backup
+        is checked and copied while the tenant is in use; the operation can be
+        cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+        tenant's calls in flight finish before it is replaced, and those that arrive
+        in the meantime are told to try again; other tenants notice nothing. Keys
+        are not part of a backup and stay as they are.
 
-        Scope: admin. Repeatable: no.
+        The operation fails, and changes nothing, with DATA_LOSS if the backup is
+        damaged, with FAILED_PRECONDITION if it was made with another embedding
+        model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+        full, and with UNAVAILABLE if the tenant's calls do not end in time.
+
+        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `restore`, which ends with a RestoreResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-        DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-        when the backup was made with another embedding model; FAILED_PRECONDITION
-        when the backup was written by a newer server; RESOURCE_EXHAUSTED
-        (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-        not end in time (nothing is changed).
-        """
-
-    @_abc_1.abstractmethod
-    def StartBackup(
-        self,
-        request: _admin_service_pb2.StartBackupRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_admin_service_pb2.StartBackupResponse, _abc.Awaitable[_admin_service_pb2.StartBackupResponse]]:
-        """Starts what Backup does, as an operation: for a tenant that takes longer to
-        copy than a call may last.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `backup`, which ends with a BackupResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
-        """
-
-    @_abc_1.abstractmethod
-    def StartRestore(
-        self,
-        request: _admin_service_pb2.StartRestoreRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_admin_service_pb2.StartRestoreResponse, _abc.Awaitable[_admin_service_pb2.StartRestoreResponse]]:
-        """Starts what Restore does, as an operation. The backup is checked and copied
-        while the tenant is in use; the operation can be cancelled until the
-        tenant's data is replaced.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `restore`, which ends with a RestoreResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
+        FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
         ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
+        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+        operations have not ended yet (100 of the administrator's, 100 of a tenant's).
         """
 
     @_abc_1.abstractmethod
-    def StartDeleteTenant(
+    def Reindex(
         self,
-        request: _admin_service_pb2.StartDeleteTenantRequest,
+        request: _admin_service_pb2.ReindexRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_admin_service_pb2.StartDeleteTenantResponse, _abc.Awaitable[_admin_service_pb2.StartDeleteTenantResponse]]:
-        """Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-        it runs.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-        ALREADY_EXISTS when the id is taken by an operation that does something else;
-        RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-        yet (100 of the administrator's, 100 of a tenant's).
-        """
-
-    @_abc_1.abstractmethod
-    def StartReindex(
-        self,
-        request: _admin_service_pb2.StartReindexRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_admin_service_pb2.StartReindexResponse, _abc.Awaitable[_admin_service_pb2.StartReindexResponse]]:
-        """Starts to embed all memories of a tenant again with the model that the
-        server runs, and to build its indexes anew, as an operation. This is needed
+    ) -> _typing.Union[_admin_service_pb2.ReindexResponse, _abc.Awaitable[_admin_service_pb2.ReindexResponse]]:
+        """Embeds all memories of a tenant again with the model that the server runs,
+        and builds its indexes anew, as an operation. This is needed
         after a change of the embedding model: a tenant whose memories were
         embedded with another one is refused until then. The tenant can be used
         meanwhile; its memories are found by their words at once, and by their
@@ -668,7 +571,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         it has begun to embed.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `reindex`, which ends with a ReindexResponse.
+        Starts: an operation `reindex`, which ends with a ReindexResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         too many operations have not ended yet (100 of the administrator's, 100 of a
@@ -676,13 +579,13 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def StartMoveTenant(
+    def MoveTenant(
         self,
-        request: _admin_service_pb2.StartMoveTenantRequest,
+        request: _admin_service_pb2.MoveTenantRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_admin_service_pb2.StartMoveTenantResponse, _abc.Awaitable[_admin_service_pb2.StartMoveTenantResponse]]:
-        """Starts to move a tenant to another database, as an operation, while it is
-        read and written: from the server's own to one that the server's settings
+    ) -> _typing.Union[_admin_service_pb2.MoveTenantResponse, _abc.Awaitable[_admin_service_pb2.MoveTenantResponse]]:
+        """Moves a tenant to another database, as an operation, while it is read and
+        written: from the server's own to one that the server's settings
         name (MNEME_DATABASES). The tenant's rows are copied and compared while it
         is in use, and what changes meanwhile is brought over. Then its calls in
         flight have ten seconds to finish, and those that arrive are told to try
@@ -693,7 +596,7 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         tokens, certificates and keys stay valid.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+        Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
         Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
         database; ALREADY_EXISTS when the database already has another tenant of this
         name, or the id is taken by an operation that does something else;
@@ -709,49 +612,32 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_service_pb2.ForgetRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.ForgetResponse, _abc.Awaitable[_admin_service_pb2.ForgetResponse]]:
-        """Forgets for good what is named, and what follows from it: for a session,
-        its events, summary, handover, lessons, reflections and episodes; for
-        episodes, the skills consolidated from them; steps that learning sessions
-        learned from, and what they learned from them; and for all of these, their
-        vectors and tags and their places in queues and caches. Name it by one of
-        `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+        """Forgets for good what is named, and what follows from it, as an operation:
+        for a session, its events, summary, handover, lessons, reflections and
+        episodes; for episodes, the skills consolidated from them; steps that
+        learning sessions learned from, and what they learned from them; and for all
+        of these, their vectors and tags and their places in queues and caches. Name
+        it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
 
-        It is hidden in one transaction: from then on nobody finds it. Then the
-        tenant's files are rewritten without it, while the tenant is in use; writes
-        wait for part of that time. The call waits until this is done and answers
-        with the receipt. If the caller does not wait, or the server stops, the
-        work goes on by itself, as the operation `operation_id`. If several servers
-        have the tenant, none that is running holds anything of it by then; the
-        receipt names those that are off.
+        It is hidden in one transaction before the call answers: from then on nobody
+        finds it. Then the tenant's files are rewritten without it, while the tenant
+        is in use; writes wait for part of that time. The operation, which cannot be
+        cancelled, ends when this is done, with the receipt. If several servers have
+        the tenant, none that is running holds anything of it by then; the receipt
+        names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+        disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+        for its files to be rewritten; what was hidden stays hidden.
 
         Hash chains and the tenant's log still verify; they show the places as
         forgotten. An event that is sent again under the same id stays forgotten.
         If a backup from before is restored later, it is forgotten again.
 
         Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+        Starts: an operation `forget`, which ends with a ForgetReceipt.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
         operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
         the disk is full, or too many operations have not ended yet (100 of the
-        administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-        tenant go on for too long for its files to be rewritten; what was hidden stays
-        hidden.
-        """
-
-    @_abc_1.abstractmethod
-    def StartForget(
-        self,
-        request: _admin_service_pb2.StartForgetRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_admin_service_pb2.StartForgetResponse, _abc.Awaitable[_admin_service_pb2.StartForgetResponse]]:
-        """Starts what Forget does, as an operation. When it answers, what is to be
-        forgotten is already hidden. It cannot be cancelled.
-
-        Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-        Starts: an operation `forget`, which ends with a ForgetResponse.
-        Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-        too many operations have not ended yet (100 of the administrator's, 100 of a
-        tenant's).
+        administrator's); what was hidden stays hidden.
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -117,11 +117,6 @@ class CausalServiceStub:
                 request_serializer=mneme_dot_v1_dot_discovery__pb2.DiscoverRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_discovery__pb2.DiscoverResponse.FromString,
                 _registered_method=True)
-        self.StartDiscover = channel.unary_unary(
-                '/mneme.v1.CausalService/StartDiscover',
-                request_serializer=mneme_dot_v1_dot_discovery__pb2.StartDiscoverRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_discovery__pb2.StartDiscoverResponse.FromString,
-                _registered_method=True)
         self.GetDiscoverySchedule = channel.unary_unary(
                 '/mneme.v1.CausalService/GetDiscoverySchedule',
                 request_serializer=mneme_dot_v1_dot_discovery__pb2.GetDiscoveryScheduleRequest.SerializeToString,
@@ -311,29 +306,19 @@ class CausalServiceServicer:
     def Discover(self, request, context):
         """Estimates from episodes how their labels, tools and skills change reward
         and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by
-        id or name, under "skills" or "skill". Running it again on the same
-        episodes changes nothing; effects that no longer hold lose their edges.
-
-        Scope: write and read. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-        that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-        episodes is more than 500,000: use StartDiscover.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def StartDiscover(self, request, context):
-        """Starts what Discover does as an operation, of any size.
+        edges what is sure, as an operation. Skills are those that an episode's
+        metadata names, by id or name, under "skills" or "skill". Running it again
+        on the same episodes changes nothing; effects that no longer hold lose their
+        edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+        has what `adjust_for` names.
 
         Scope: write and read. Repeatable: with `operation_id`, which the clients fill
         in.
-        Starts: an operation `discover`, which ends with a DiscoverResponse.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-        that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations of the tenant have not ended yet (100).
+        Starts: an operation `discover`, which ends with a DiscoverResult.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations of the tenant have not ended yet (100).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -350,10 +335,10 @@ class CausalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateDiscoverySchedule(self, request, context):
-        """Updates the schedule by which the server does what StartDiscover does, once
-        every night, or stops that. A changed schedule takes effect the next night. A
-        night in which no episode has what `adjust_for` names ends in a failed
-        operation, which says so.
+        """Updates the schedule by which the server does what Discover does, once every
+        night, or stops that. A changed schedule takes effect the next night. A night
+        in which no episode has what `adjust_for` names ends in a failed operation,
+        which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -441,11 +426,6 @@ def add_CausalServiceServicer_to_server(servicer, server):
                     servicer.Discover,
                     request_deserializer=mneme_dot_v1_dot_discovery__pb2.DiscoverRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_discovery__pb2.DiscoverResponse.SerializeToString,
-            ),
-            'StartDiscover': grpc.unary_unary_rpc_method_handler(
-                    servicer.StartDiscover,
-                    request_deserializer=mneme_dot_v1_dot_discovery__pb2.StartDiscoverRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_discovery__pb2.StartDiscoverResponse.SerializeToString,
             ),
             'GetDiscoverySchedule': grpc.unary_unary_rpc_method_handler(
                     servicer.GetDiscoverySchedule,
@@ -868,33 +848,6 @@ class CausalService:
             '/mneme.v1.CausalService/Discover',
             mneme_dot_v1_dot_discovery__pb2.DiscoverRequest.SerializeToString,
             mneme_dot_v1_dot_discovery__pb2.DiscoverResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def StartDiscover(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mneme.v1.CausalService/StartDiscover',
-            mneme_dot_v1_dot_discovery__pb2.StartDiscoverRequest.SerializeToString,
-            mneme_dot_v1_dot_discovery__pb2.StartDiscoverResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -154,25 +154,19 @@ class CausalServiceStub:
     Discover: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.DiscoverRequest, _discovery_pb2.DiscoverResponse]
     """Estimates from episodes how their labels, tools and skills change reward
     and success, adjusted for what was known before each attempt, and keeps as
-    edges what is sure. Skills are those that an episode's metadata names, by
-    id or name, under "skills" or "skill". Running it again on the same
-    episodes changes nothing; effects that no longer hold lose their edges.
-
-    Scope: write and read. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-    that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-    episodes is more than 500,000: use StartDiscover.
-    """
-    StartDiscover: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]
-    """Starts what Discover does as an operation, of any size.
+    edges what is sure, as an operation. Skills are those that an episode's
+    metadata names, by id or name, under "skills" or "skill". Running it again
+    on the same episodes changes nothing; effects that no longer hold lose their
+    edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+    has what `adjust_for` names.
 
     Scope: write and read. Repeatable: with `operation_id`, which the clients fill
     in.
-    Starts: an operation `discover`, which ends with a DiscoverResponse.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-    that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-    operations of the tenant have not ended yet (100).
+    Starts: an operation `discover`, which ends with a DiscoverResult.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+    that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations of the tenant have not ended yet (100).
     """
     GetDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.GetDiscoveryScheduleRequest, _discovery_pb2.GetDiscoveryScheduleResponse]
     """Returns the schedule by which the server discovers on its own.
@@ -181,10 +175,10 @@ class CausalServiceStub:
     Errors: INVALID_ARGUMENT.
     """
     UpdateDiscoverySchedule: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.UpdateDiscoveryScheduleRequest, _discovery_pb2.UpdateDiscoveryScheduleResponse]
-    """Updates the schedule by which the server does what StartDiscover does, once
-    every night, or stops that. A changed schedule takes effect the next night. A
-    night in which no episode has what `adjust_for` names ends in a failed
-    operation, which says so.
+    """Updates the schedule by which the server does what Discover does, once every
+    night, or stops that. A changed schedule takes effect the next night. A night
+    in which no episode has what `adjust_for` names ends in a failed operation,
+    which says so.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -315,25 +309,19 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Discover: _aio.UnaryUnaryMultiCallable[_discovery_pb2.DiscoverRequest, _discovery_pb2.DiscoverResponse]  # type: ignore[assignment]
     """Estimates from episodes how their labels, tools and skills change reward
     and success, adjusted for what was known before each attempt, and keeps as
-    edges what is sure. Skills are those that an episode's metadata names, by
-    id or name, under "skills" or "skill". Running it again on the same
-    episodes changes nothing; effects that no longer hold lose their edges.
-
-    Scope: write and read. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-    that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-    (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-    episodes is more than 500,000: use StartDiscover.
-    """
-    StartDiscover: _aio.UnaryUnaryMultiCallable[_discovery_pb2.StartDiscoverRequest, _discovery_pb2.StartDiscoverResponse]  # type: ignore[assignment]
-    """Starts what Discover does as an operation, of any size.
+    edges what is sure, as an operation. Skills are those that an episode's
+    metadata names, by id or name, under "skills" or "skill". Running it again
+    on the same episodes changes nothing; effects that no longer hold lose their
+    edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+    has what `adjust_for` names.
 
     Scope: write and read. Repeatable: with `operation_id`, which the clients fill
     in.
-    Starts: an operation `discover`, which ends with a DiscoverResponse.
-    Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-    that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-    operations of the tenant have not ended yet (100).
+    Starts: an operation `discover`, which ends with a DiscoverResult.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+    that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+    operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+    too many operations of the tenant have not ended yet (100).
     """
     GetDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.GetDiscoveryScheduleRequest, _discovery_pb2.GetDiscoveryScheduleResponse]  # type: ignore[assignment]
     """Returns the schedule by which the server discovers on its own.
@@ -342,10 +330,10 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Errors: INVALID_ARGUMENT.
     """
     UpdateDiscoverySchedule: _aio.UnaryUnaryMultiCallable[_discovery_pb2.UpdateDiscoveryScheduleRequest, _discovery_pb2.UpdateDiscoveryScheduleResponse]  # type: ignore[assignment]
-    """Updates the schedule by which the server does what StartDiscover does, once
-    every night, or stops that. A changed schedule takes effect the next night. A
-    night in which no episode has what `adjust_for` names ends in a failed
-    operation, which says so.
+    """Updates the schedule by which the server does what Discover does, once every
+    night, or stops that. A changed schedule takes effect the next night. A night
+    in which no episode has what `adjust_for` names ends in a failed operation,
+    which says so.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -563,31 +551,19 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_discovery_pb2.DiscoverResponse, _abc.Awaitable[_discovery_pb2.DiscoverResponse]]:
         """Estimates from episodes how their labels, tools and skills change reward
         and success, adjusted for what was known before each attempt, and keeps as
-        edges what is sure. Skills are those that an episode's metadata names, by
-        id or name, under "skills" or "skill". Running it again on the same
-        episodes changes nothing; effects that no longer hold lose their edges.
-
-        Scope: write and read. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-        that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-        (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-        episodes is more than 500,000: use StartDiscover.
-        """
-
-    @_abc_1.abstractmethod
-    def StartDiscover(
-        self,
-        request: _discovery_pb2.StartDiscoverRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_discovery_pb2.StartDiscoverResponse, _abc.Awaitable[_discovery_pb2.StartDiscoverResponse]]:
-        """Starts what Discover does as an operation, of any size.
+        edges what is sure, as an operation. Skills are those that an episode's
+        metadata names, by id or name, under "skills" or "skill". Running it again
+        on the same episodes changes nothing; effects that no longer hold lose their
+        edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+        has what `adjust_for` names.
 
         Scope: write and read. Repeatable: with `operation_id`, which the clients fill
         in.
-        Starts: an operation `discover`, which ends with a DiscoverResponse.
-        Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-        that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-        operations of the tenant have not ended yet (100).
+        Starts: an operation `discover`, which ends with a DiscoverResult.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+        that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+        operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+        too many operations of the tenant have not ended yet (100).
         """
 
     @_abc_1.abstractmethod
@@ -608,10 +584,10 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _discovery_pb2.UpdateDiscoveryScheduleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_discovery_pb2.UpdateDiscoveryScheduleResponse, _abc.Awaitable[_discovery_pb2.UpdateDiscoveryScheduleResponse]]:
-        """Updates the schedule by which the server does what StartDiscover does, once
-        every night, or stops that. A changed schedule takes effect the next night. A
-        night in which no episode has what `adjust_for` names ends in a failed
-        operation, which says so.
+        """Updates the schedule by which the server does what Discover does, once every
+        night, or stops that. A changed schedule takes effect the next night. A night
+        in which no episode has what `adjust_for` names ends in a failed operation,
+        which says so.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something

@@ -29,7 +29,7 @@ from mneme.v1 import operation_pb2 as mneme_dot_v1_dot_operation__pb2
 from mneme.v1 import options_pb2 as mneme_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18mneme/v1/discovery.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16mneme/v1/episode.proto\x1a\x18mneme/v1/operation.proto\x1a\x16mneme/v1/options.proto\"\xd8\x05\n\x0f\x44iscoverRequest\x12/\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x17.mneme.v1.EpisodeFilterR\x06\x66ilter\x12\x45\n\nadjust_for\x18\x02 \x03(\tB&\xbaH#\x92\x01 \x10\x14\"\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\tadjustFor\x12\x33\n\x0cmin_attempts\x18\x03 \x01(\x05\x42\x10\xbaH\x08\x1a\x06\x18\xc0\x84=(\x00\x8a\xe5&\x01\x33R\x0bminAttempts\x12M\n\x10min_success_rate\x18\x04 \x01(\x01\x42\x1e\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x03\x30.6H\x00R\x0eminSuccessRate\x88\x01\x01\x12J\n\x0emin_confidence\x18\x05 \x01(\x01\x42\x1e\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x03\x30.7H\x01R\rminConfidence\x88\x01\x01\x12\xa7\x01\n\x0fmin_sample_size\x18\x06 \x01(\x05\x42\x7f\xbaHv\x1a\x04\x18\xc0\x84=\xba\x01m\n\x18\x64iscover.min_sample_size\x12\x38must be at least 30: nothing can be estimated from fewer\x1a\x17this == 0 || this >= 30\x8a\xe5&\x02\x33\x30R\rminSampleSize\x12\x36\n\x03\x66\x64r\x18\x07 \x01(\x01\x42\x1f\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xe0?!\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x04\x30.05H\x02R\x03\x66\x64r\x88\x01\x01\x12R\n\nfdr_method\x18\x08 \x01(\x0e\x32\x13.mneme.v1.FdrMethodB\x1e\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x12\x42\x45NJAMINI_HOCHBERGR\tfdrMethod\x12\x17\n\x07\x64ry_run\x18\t \x01(\x08R\x06\x64ryRunB\x13\n\x11_min_success_rateB\x11\n\x0f_min_confidenceB\x06\n\x04_fdr\"\x98\x04\n\x10\x44iscoveredEffect\x12\x14\n\x05\x63\x61use\x18\x01 \x01(\tR\x05\x63\x61use\x12\x18\n\x07outcome\x18\x02 \x01(\tR\x07outcome\x12\x16\n\x06uplift\x18\x03 \x01(\x01R\x06uplift\x12\x10\n\x03low\x18\x04 \x01(\x01R\x03low\x12\x12\n\x04high\x18\x05 \x01(\x01R\x04high\x12\x17\n\x07p_value\x18\x06 \x01(\x01R\x06pValue\x12\x17\n\x07q_value\x18\x07 \x01(\x01R\x06qValue\x12\x1e\n\nconfidence\x18\x08 \x01(\x01R\nconfidence\x12\x1b\n\tmean_with\x18\t \x01(\x01R\x08meanWith\x12!\n\x0cmean_without\x18\n \x01(\x01R\x0bmeanWithout\x12)\n\x10plain_difference\x18\x0b \x01(\x01R\x0fplainDifference\x12)\n\x10\x63onfounder_score\x18\x0c \x01(\x01R\x0f\x63onfounderScore\x12#\n\rtreated_count\x18\r \x01(\x03R\x0ctreatedCount\x12#\n\rcontrol_count\x18\x0e \x01(\x03R\x0c\x63ontrolCount\x12\x18\n\x07overlap\x18\x0f \x01(\x01R\x07overlap\x12\x31\n\x06\x63hange\x18\x10 \x01(\x0e\x32\x19.mneme.v1.DiscoveryChangeR\x06\x63hange\x12\x17\n\x07\x65\x64ge_id\x18\x11 \x01(\tR\x06\x65\x64geId\"\xe1\x01\n\x0cRefusedCause\x12\x14\n\x05\x63\x61use\x18\x01 \x01(\tR\x05\x63\x61use\x12\x18\n\x07outcome\x18\x02 \x01(\tR\x07outcome\x12,\n\x03why\x18\x03 \x01(\x0e\x32\x1a.mneme.v1.DiscoveryRefusalR\x03why\x12#\n\rtreated_count\x18\x04 \x01(\x03R\x0ctreatedCount\x12#\n\rcontrol_count\x18\x05 \x01(\x03R\x0c\x63ontrolCount\x12\x1d\n\x07overlap\x18\x06 \x01(\x01H\x00R\x07overlap\x88\x01\x01\x42\n\n\x08_overlap\"P\n\x0bNotAdjusted\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12-\n\x03why\x18\x02 \x01(\x0e\x32\x1b.mneme.v1.NotAdjustedReasonR\x03why\"\xcb\x03\n\x10\x44iscoverResponse\x12\x36\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x1a.mneme.v1.DiscoveredEffectR\x08\x66indings\x12=\n\x0erefused_causes\x18\x02 \x03(\x0b\x32\x16.mneme.v1.RefusedCauseR\rrefusedCauses\x12!\n\x0ctested_count\x18\x03 \x01(\x03R\x0btestedCount\x12#\n\rrefused_count\x18\x04 \x01(\x03R\x0crefusedCount\x12#\n\rremoved_count\x18\x05 \x01(\x03R\x0cremovedCount\x12#\n\repisode_count\x18\x06 \x01(\x03R\x0c\x65pisodeCount\x12,\n\x12not_embedded_count\x18\x07 \x01(\x03R\x10notEmbeddedCount\x12!\n\x0c\x61\x64justed_for\x18\x08 \x03(\tR\x0b\x61\x64justedFor\x12\x1c\n\ttruncated\x18\t \x01(\x08R\ttruncated\x12?\n\x10not_adjusted_for\x18\n \x03(\x0b\x32\x15.mneme.v1.NotAdjustedR\x0enotAdjustedFor\"\x93\x01\n\x14StartDiscoverRequest\x12\x35\n\x08question\x18\x01 \x01(\x0b\x32\x19.mneme.v1.DiscoverRequestR\x08question\x12\x44\n\x0coperation_id\x18\x02 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\x98\xe5&\x01R\x0boperationId\"J\n\x15StartDiscoverResponse\x12\x31\n\toperation\x18\x01 \x01(\x0b\x32\x13.mneme.v1.OperationR\toperation\"\x9c\x02\n\x11\x44iscoverySchedule\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12\x12\n\x04time\x18\x02 \x01(\tR\x04time\x12\x35\n\x08question\x18\x03 \x01(\x0b\x32\x19.mneme.v1.DiscoverRequestR\x08question\x12:\n\x0bnext_run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tnextRunAt\x12:\n\x0blast_run_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tlastRunAt\x12*\n\x11last_operation_id\x18\x06 \x01(\tR\x0flastOperationId\"\x1d\n\x1bGetDiscoveryScheduleRequest\"W\n\x1cGetDiscoveryScheduleResponse\x12\x37\n\x08schedule\x18\x01 \x01(\x0b\x32\x1b.mneme.v1.DiscoveryScheduleR\x08schedule\"\xb9\x01\n\x1eUpdateDiscoveryScheduleRequest\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12\x46\n\x04time\x18\x02 \x01(\tB2\xbaH&r$2\"^(([01][0-9]|2[0-3]):[0-5][0-9])?$\x8a\xe5&\x05\x30\x33:00R\x04time\x12\x35\n\x08question\x18\x03 \x01(\x0b\x32\x19.mneme.v1.DiscoverRequestR\x08question\"Z\n\x1fUpdateDiscoveryScheduleResponse\x12\x37\n\x08schedule\x18\x01 \x01(\x0b\x32\x1b.mneme.v1.DiscoveryScheduleR\x08schedule*n\n\tFdrMethod\x12\x1a\n\x16\x46\x44R_METHOD_UNSPECIFIED\x10\x00\x12!\n\x1d\x46\x44R_METHOD_BENJAMINI_HOCHBERG\x10\x01\x12\"\n\x1e\x46\x44R_METHOD_BENJAMINI_YEKUTIELI\x10\x02*\x8c\x02\n\x0f\x44iscoveryChange\x12 \n\x1c\x44ISCOVERY_CHANGE_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ISCOVERY_CHANGE_CREATED\x10\x01\x12\x1c\n\x18\x44ISCOVERY_CHANGE_UPDATED\x10\x02\x12\x1e\n\x1a\x44ISCOVERY_CHANGE_UNCHANGED\x10\x03\x12\x19\n\x15\x44ISCOVERY_CHANGE_KEPT\x10\x04\x12\x1b\n\x17\x44ISCOVERY_CHANGE_CIRCLE\x10\x05\x12\x1d\n\x19\x44ISCOVERY_CHANGE_NOT_SURE\x10\x06\x12$\n DISCOVERY_CHANGE_RARELY_SUCCEEDS\x10\x07*\x9b\x01\n\x10\x44iscoveryRefusal\x12!\n\x1d\x44ISCOVERY_REFUSAL_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x44ISCOVERY_REFUSAL_TOO_FEW\x10\x01\x12 \n\x1c\x44ISCOVERY_REFUSAL_NO_OVERLAP\x10\x02\x12#\n\x1f\x44ISCOVERY_REFUSAL_NEVER_DIFFERS\x10\x03*\x84\x01\n\x11NotAdjustedReason\x12#\n\x1fNOT_ADJUSTED_REASON_UNSPECIFIED\x10\x00\x12#\n\x1fNOT_ADJUSTED_REASON_SAME_IN_ALL\x10\x01\x12%\n!NOT_ADJUSTED_REASON_TOO_FEW_ALIKE\x10\x02\x42m\n\x08mneme.v1B\x0e\x44iscoveryProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18mneme/v1/discovery.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16mneme/v1/episode.proto\x1a\x18mneme/v1/operation.proto\x1a\x16mneme/v1/options.proto\"\xda\x05\n\x11\x44iscoveryQuestion\x12/\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x17.mneme.v1.EpisodeFilterR\x06\x66ilter\x12\x45\n\nadjust_for\x18\x02 \x03(\tB&\xbaH#\x92\x01 \x10\x14\"\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\tadjustFor\x12\x33\n\x0cmin_attempts\x18\x03 \x01(\x05\x42\x10\xbaH\x08\x1a\x06\x18\xc0\x84=(\x00\x8a\xe5&\x01\x33R\x0bminAttempts\x12M\n\x10min_success_rate\x18\x04 \x01(\x01\x42\x1e\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x03\x30.6H\x00R\x0eminSuccessRate\x88\x01\x01\x12J\n\x0emin_confidence\x18\x05 \x01(\x01\x42\x1e\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x03\x30.7H\x01R\rminConfidence\x88\x01\x01\x12\xa7\x01\n\x0fmin_sample_size\x18\x06 \x01(\x05\x42\x7f\xbaHv\x1a\x04\x18\xc0\x84=\xba\x01m\n\x18\x64iscover.min_sample_size\x12\x38must be at least 30: nothing can be estimated from fewer\x1a\x17this == 0 || this >= 30\x8a\xe5&\x02\x33\x30R\rminSampleSize\x12\x36\n\x03\x66\x64r\x18\x07 \x01(\x01\x42\x1f\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xe0?!\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x04\x30.05H\x02R\x03\x66\x64r\x88\x01\x01\x12R\n\nfdr_method\x18\x08 \x01(\x0e\x32\x13.mneme.v1.FdrMethodB\x1e\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x12\x42\x45NJAMINI_HOCHBERGR\tfdrMethod\x12\x17\n\x07\x64ry_run\x18\t \x01(\x08R\x06\x64ryRunB\x13\n\x11_min_success_rateB\x11\n\x0f_min_confidenceB\x06\n\x04_fdr\"\x98\x04\n\x10\x44iscoveredEffect\x12\x14\n\x05\x63\x61use\x18\x01 \x01(\tR\x05\x63\x61use\x12\x18\n\x07outcome\x18\x02 \x01(\tR\x07outcome\x12\x16\n\x06uplift\x18\x03 \x01(\x01R\x06uplift\x12\x10\n\x03low\x18\x04 \x01(\x01R\x03low\x12\x12\n\x04high\x18\x05 \x01(\x01R\x04high\x12\x17\n\x07p_value\x18\x06 \x01(\x01R\x06pValue\x12\x17\n\x07q_value\x18\x07 \x01(\x01R\x06qValue\x12\x1e\n\nconfidence\x18\x08 \x01(\x01R\nconfidence\x12\x1b\n\tmean_with\x18\t \x01(\x01R\x08meanWith\x12!\n\x0cmean_without\x18\n \x01(\x01R\x0bmeanWithout\x12)\n\x10plain_difference\x18\x0b \x01(\x01R\x0fplainDifference\x12)\n\x10\x63onfounder_score\x18\x0c \x01(\x01R\x0f\x63onfounderScore\x12#\n\rtreated_count\x18\r \x01(\x03R\x0ctreatedCount\x12#\n\rcontrol_count\x18\x0e \x01(\x03R\x0c\x63ontrolCount\x12\x18\n\x07overlap\x18\x0f \x01(\x01R\x07overlap\x12\x31\n\x06\x63hange\x18\x10 \x01(\x0e\x32\x19.mneme.v1.DiscoveryChangeR\x06\x63hange\x12\x17\n\x07\x65\x64ge_id\x18\x11 \x01(\tR\x06\x65\x64geId\"\xe1\x01\n\x0cRefusedCause\x12\x14\n\x05\x63\x61use\x18\x01 \x01(\tR\x05\x63\x61use\x12\x18\n\x07outcome\x18\x02 \x01(\tR\x07outcome\x12,\n\x03why\x18\x03 \x01(\x0e\x32\x1a.mneme.v1.DiscoveryRefusalR\x03why\x12#\n\rtreated_count\x18\x04 \x01(\x03R\x0ctreatedCount\x12#\n\rcontrol_count\x18\x05 \x01(\x03R\x0c\x63ontrolCount\x12\x1d\n\x07overlap\x18\x06 \x01(\x01H\x00R\x07overlap\x88\x01\x01\x42\n\n\x08_overlap\"P\n\x0bNotAdjusted\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12-\n\x03why\x18\x02 \x01(\x0e\x32\x1b.mneme.v1.NotAdjustedReasonR\x03why\"\xc9\x03\n\x0e\x44iscoverResult\x12\x36\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x1a.mneme.v1.DiscoveredEffectR\x08\x66indings\x12=\n\x0erefused_causes\x18\x02 \x03(\x0b\x32\x16.mneme.v1.RefusedCauseR\rrefusedCauses\x12!\n\x0ctested_count\x18\x03 \x01(\x03R\x0btestedCount\x12#\n\rrefused_count\x18\x04 \x01(\x03R\x0crefusedCount\x12#\n\rremoved_count\x18\x05 \x01(\x03R\x0cremovedCount\x12#\n\repisode_count\x18\x06 \x01(\x03R\x0c\x65pisodeCount\x12,\n\x12not_embedded_count\x18\x07 \x01(\x03R\x10notEmbeddedCount\x12!\n\x0c\x61\x64justed_for\x18\x08 \x03(\tR\x0b\x61\x64justedFor\x12\x1c\n\ttruncated\x18\t \x01(\x08R\ttruncated\x12?\n\x10not_adjusted_for\x18\n \x03(\x0b\x32\x15.mneme.v1.NotAdjustedR\x0enotAdjustedFor\"\x90\x01\n\x0f\x44iscoverRequest\x12\x37\n\x08question\x18\x01 \x01(\x0b\x32\x1b.mneme.v1.DiscoveryQuestionR\x08question\x12\x44\n\x0coperation_id\x18\x02 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\x98\xe5&\x01R\x0boperationId\"E\n\x10\x44iscoverResponse\x12\x31\n\toperation\x18\x01 \x01(\x0b\x32\x13.mneme.v1.OperationR\toperation\"\x9e\x02\n\x11\x44iscoverySchedule\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12\x12\n\x04time\x18\x02 \x01(\tR\x04time\x12\x37\n\x08question\x18\x03 \x01(\x0b\x32\x1b.mneme.v1.DiscoveryQuestionR\x08question\x12:\n\x0bnext_run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tnextRunAt\x12:\n\x0blast_run_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tlastRunAt\x12*\n\x11last_operation_id\x18\x06 \x01(\tR\x0flastOperationId\"\x1d\n\x1bGetDiscoveryScheduleRequest\"W\n\x1cGetDiscoveryScheduleResponse\x12\x37\n\x08schedule\x18\x01 \x01(\x0b\x32\x1b.mneme.v1.DiscoveryScheduleR\x08schedule\"\xbb\x01\n\x1eUpdateDiscoveryScheduleRequest\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12\x46\n\x04time\x18\x02 \x01(\tB2\xbaH&r$2\"^(([01][0-9]|2[0-3]):[0-5][0-9])?$\x8a\xe5&\x05\x30\x33:00R\x04time\x12\x37\n\x08question\x18\x03 \x01(\x0b\x32\x1b.mneme.v1.DiscoveryQuestionR\x08question\"Z\n\x1fUpdateDiscoveryScheduleResponse\x12\x37\n\x08schedule\x18\x01 \x01(\x0b\x32\x1b.mneme.v1.DiscoveryScheduleR\x08schedule*n\n\tFdrMethod\x12\x1a\n\x16\x46\x44R_METHOD_UNSPECIFIED\x10\x00\x12!\n\x1d\x46\x44R_METHOD_BENJAMINI_HOCHBERG\x10\x01\x12\"\n\x1e\x46\x44R_METHOD_BENJAMINI_YEKUTIELI\x10\x02*\x8c\x02\n\x0f\x44iscoveryChange\x12 \n\x1c\x44ISCOVERY_CHANGE_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x44ISCOVERY_CHANGE_CREATED\x10\x01\x12\x1c\n\x18\x44ISCOVERY_CHANGE_UPDATED\x10\x02\x12\x1e\n\x1a\x44ISCOVERY_CHANGE_UNCHANGED\x10\x03\x12\x19\n\x15\x44ISCOVERY_CHANGE_KEPT\x10\x04\x12\x1b\n\x17\x44ISCOVERY_CHANGE_CIRCLE\x10\x05\x12\x1d\n\x19\x44ISCOVERY_CHANGE_NOT_SURE\x10\x06\x12$\n DISCOVERY_CHANGE_RARELY_SUCCEEDS\x10\x07*\x9b\x01\n\x10\x44iscoveryRefusal\x12!\n\x1d\x44ISCOVERY_REFUSAL_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x44ISCOVERY_REFUSAL_TOO_FEW\x10\x01\x12 \n\x1c\x44ISCOVERY_REFUSAL_NO_OVERLAP\x10\x02\x12#\n\x1f\x44ISCOVERY_REFUSAL_NEVER_DIFFERS\x10\x03*\x84\x01\n\x11NotAdjustedReason\x12#\n\x1fNOT_ADJUSTED_REASON_UNSPECIFIED\x10\x00\x12#\n\x1fNOT_ADJUSTED_REASON_SAME_IN_ALL\x10\x01\x12%\n!NOT_ADJUSTED_REASON_TOO_FEW_ALIKE\x10\x02\x42m\n\x08mneme.v1B\x0e\x44iscoveryProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,54 +37,54 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mneme.v1.discovery_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\010mneme.v1B\016DiscoveryProtoP\001Z\020mneme/v1;mnemev1\242\002\003MNM\252\002\010Mneme.V1\312\002\010Mneme\\V1\342\002\024Mneme\\V1\\GPBMetadata\352\002\tMneme::V1'
-  _globals['_DISCOVERREQUEST'].fields_by_name['adjust_for']._loaded_options = None
-  _globals['_DISCOVERREQUEST'].fields_by_name['adjust_for']._serialized_options = b'\272H#\222\001 \020\024\"\034r\032\020\001\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_attempts']._loaded_options = None
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_attempts']._serialized_options = b'\272H\010\032\006\030\300\204=(\000\212\345&\0013'
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_success_rate']._loaded_options = None
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_success_rate']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\360?)\000\000\000\000\000\000\000\000\212\345&\0030.6'
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_confidence']._loaded_options = None
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_confidence']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\360?)\000\000\000\000\000\000\000\000\212\345&\0030.7'
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_sample_size']._loaded_options = None
-  _globals['_DISCOVERREQUEST'].fields_by_name['min_sample_size']._serialized_options = b'\272Hv\032\004\030\300\204=\272\001m\n\030discover.min_sample_size\0228must be at least 30: nothing can be estimated from fewer\032\027this == 0 || this >= 30\212\345&\00230'
-  _globals['_DISCOVERREQUEST'].fields_by_name['fdr']._loaded_options = None
-  _globals['_DISCOVERREQUEST'].fields_by_name['fdr']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\340?!\000\000\000\000\000\000\000\000\212\345&\0040.05'
-  _globals['_DISCOVERREQUEST'].fields_by_name['fdr_method']._loaded_options = None
-  _globals['_DISCOVERREQUEST'].fields_by_name['fdr_method']._serialized_options = b'\272H\005\202\001\002\020\001\212\345&\022BENJAMINI_HOCHBERG'
-  _globals['_STARTDISCOVERREQUEST'].fields_by_name['operation_id']._loaded_options = None
-  _globals['_STARTDISCOVERREQUEST'].fields_by_name['operation_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\230\345&\001'
+  _globals['_DISCOVERYQUESTION'].fields_by_name['adjust_for']._loaded_options = None
+  _globals['_DISCOVERYQUESTION'].fields_by_name['adjust_for']._serialized_options = b'\272H#\222\001 \020\024\"\034r\032\020\001\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_attempts']._loaded_options = None
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_attempts']._serialized_options = b'\272H\010\032\006\030\300\204=(\000\212\345&\0013'
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_success_rate']._loaded_options = None
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_success_rate']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\360?)\000\000\000\000\000\000\000\000\212\345&\0030.6'
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_confidence']._loaded_options = None
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_confidence']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\360?)\000\000\000\000\000\000\000\000\212\345&\0030.7'
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_sample_size']._loaded_options = None
+  _globals['_DISCOVERYQUESTION'].fields_by_name['min_sample_size']._serialized_options = b'\272Hv\032\004\030\300\204=\272\001m\n\030discover.min_sample_size\0228must be at least 30: nothing can be estimated from fewer\032\027this == 0 || this >= 30\212\345&\00230'
+  _globals['_DISCOVERYQUESTION'].fields_by_name['fdr']._loaded_options = None
+  _globals['_DISCOVERYQUESTION'].fields_by_name['fdr']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\340?!\000\000\000\000\000\000\000\000\212\345&\0040.05'
+  _globals['_DISCOVERYQUESTION'].fields_by_name['fdr_method']._loaded_options = None
+  _globals['_DISCOVERYQUESTION'].fields_by_name['fdr_method']._serialized_options = b'\272H\005\202\001\002\020\001\212\345&\022BENJAMINI_HOCHBERG'
+  _globals['_DISCOVERREQUEST'].fields_by_name['operation_id']._loaded_options = None
+  _globals['_DISCOVERREQUEST'].fields_by_name['operation_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\230\345&\001'
   _globals['_UPDATEDISCOVERYSCHEDULEREQUEST'].fields_by_name['time']._loaded_options = None
   _globals['_UPDATEDISCOVERYSCHEDULEREQUEST'].fields_by_name['time']._serialized_options = b'\272H&r$2\"^(([01][0-9]|2[0-3]):[0-5][0-9])?$\212\345&\00503:00'
-  _globals['_FDRMETHOD']._serialized_start=3129
-  _globals['_FDRMETHOD']._serialized_end=3239
-  _globals['_DISCOVERYCHANGE']._serialized_start=3242
-  _globals['_DISCOVERYCHANGE']._serialized_end=3510
-  _globals['_DISCOVERYREFUSAL']._serialized_start=3513
-  _globals['_DISCOVERYREFUSAL']._serialized_end=3668
-  _globals['_NOTADJUSTEDREASON']._serialized_start=3671
-  _globals['_NOTADJUSTEDREASON']._serialized_end=3803
-  _globals['_DISCOVERREQUEST']._serialized_start=175
-  _globals['_DISCOVERREQUEST']._serialized_end=903
-  _globals['_DISCOVEREDEFFECT']._serialized_start=906
-  _globals['_DISCOVEREDEFFECT']._serialized_end=1442
-  _globals['_REFUSEDCAUSE']._serialized_start=1445
-  _globals['_REFUSEDCAUSE']._serialized_end=1670
-  _globals['_NOTADJUSTED']._serialized_start=1672
-  _globals['_NOTADJUSTED']._serialized_end=1752
-  _globals['_DISCOVERRESPONSE']._serialized_start=1755
-  _globals['_DISCOVERRESPONSE']._serialized_end=2214
-  _globals['_STARTDISCOVERREQUEST']._serialized_start=2217
-  _globals['_STARTDISCOVERREQUEST']._serialized_end=2364
-  _globals['_STARTDISCOVERRESPONSE']._serialized_start=2366
-  _globals['_STARTDISCOVERRESPONSE']._serialized_end=2440
-  _globals['_DISCOVERYSCHEDULE']._serialized_start=2443
-  _globals['_DISCOVERYSCHEDULE']._serialized_end=2727
-  _globals['_GETDISCOVERYSCHEDULEREQUEST']._serialized_start=2729
-  _globals['_GETDISCOVERYSCHEDULEREQUEST']._serialized_end=2758
-  _globals['_GETDISCOVERYSCHEDULERESPONSE']._serialized_start=2760
-  _globals['_GETDISCOVERYSCHEDULERESPONSE']._serialized_end=2847
-  _globals['_UPDATEDISCOVERYSCHEDULEREQUEST']._serialized_start=2850
-  _globals['_UPDATEDISCOVERYSCHEDULEREQUEST']._serialized_end=3035
-  _globals['_UPDATEDISCOVERYSCHEDULERESPONSE']._serialized_start=3037
-  _globals['_UPDATEDISCOVERYSCHEDULERESPONSE']._serialized_end=3127
+  _globals['_FDRMETHOD']._serialized_start=3125
+  _globals['_FDRMETHOD']._serialized_end=3235
+  _globals['_DISCOVERYCHANGE']._serialized_start=3238
+  _globals['_DISCOVERYCHANGE']._serialized_end=3506
+  _globals['_DISCOVERYREFUSAL']._serialized_start=3509
+  _globals['_DISCOVERYREFUSAL']._serialized_end=3664
+  _globals['_NOTADJUSTEDREASON']._serialized_start=3667
+  _globals['_NOTADJUSTEDREASON']._serialized_end=3799
+  _globals['_DISCOVERYQUESTION']._serialized_start=175
+  _globals['_DISCOVERYQUESTION']._serialized_end=905
+  _globals['_DISCOVEREDEFFECT']._serialized_start=908
+  _globals['_DISCOVEREDEFFECT']._serialized_end=1444
+  _globals['_REFUSEDCAUSE']._serialized_start=1447
+  _globals['_REFUSEDCAUSE']._serialized_end=1672
+  _globals['_NOTADJUSTED']._serialized_start=1674
+  _globals['_NOTADJUSTED']._serialized_end=1754
+  _globals['_DISCOVERRESULT']._serialized_start=1757
+  _globals['_DISCOVERRESULT']._serialized_end=2214
+  _globals['_DISCOVERREQUEST']._serialized_start=2217
+  _globals['_DISCOVERREQUEST']._serialized_end=2361
+  _globals['_DISCOVERRESPONSE']._serialized_start=2363
+  _globals['_DISCOVERRESPONSE']._serialized_end=2432
+  _globals['_DISCOVERYSCHEDULE']._serialized_start=2435
+  _globals['_DISCOVERYSCHEDULE']._serialized_end=2721
+  _globals['_GETDISCOVERYSCHEDULEREQUEST']._serialized_start=2723
+  _globals['_GETDISCOVERYSCHEDULEREQUEST']._serialized_end=2752
+  _globals['_GETDISCOVERYSCHEDULERESPONSE']._serialized_start=2754
+  _globals['_GETDISCOVERYSCHEDULERESPONSE']._serialized_end=2841
+  _globals['_UPDATEDISCOVERYSCHEDULEREQUEST']._serialized_start=2844
+  _globals['_UPDATEDISCOVERYSCHEDULEREQUEST']._serialized_end=3031
+  _globals['_UPDATEDISCOVERYSCHEDULERESPONSE']._serialized_start=3033
+  _globals['_UPDATEDISCOVERYSCHEDULERESPONSE']._serialized_end=3123
 # @@protoc_insertion_point(module_scope)

@@ -62,7 +62,7 @@ NOT_ADJUSTED_REASON_UNSPECIFIED: NotAdjustedReason
 NOT_ADJUSTED_REASON_SAME_IN_ALL: NotAdjustedReason
 NOT_ADJUSTED_REASON_TOO_FEW_ALIKE: NotAdjustedReason
 
-class DiscoverRequest(_message.Message):
+class DiscoveryQuestion(_message.Message):
     __slots__ = ("filter", "adjust_for", "min_attempts", "min_success_rate", "min_confidence", "min_sample_size", "fdr", "fdr_method", "dry_run")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     ADJUST_FOR_FIELD_NUMBER: _ClassVar[int]
@@ -146,7 +146,7 @@ class NotAdjusted(_message.Message):
     why: NotAdjustedReason
     def __init__(self, name: _Optional[str] = ..., why: _Optional[_Union[NotAdjustedReason, str]] = ...) -> None: ...
 
-class DiscoverResponse(_message.Message):
+class DiscoverResult(_message.Message):
     __slots__ = ("findings", "refused_causes", "tested_count", "refused_count", "removed_count", "episode_count", "not_embedded_count", "adjusted_for", "truncated", "not_adjusted_for")
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_CAUSES_FIELD_NUMBER: _ClassVar[int]
@@ -170,15 +170,15 @@ class DiscoverResponse(_message.Message):
     not_adjusted_for: _containers.RepeatedCompositeFieldContainer[NotAdjusted]
     def __init__(self, findings: _Optional[_Iterable[_Union[DiscoveredEffect, _Mapping]]] = ..., refused_causes: _Optional[_Iterable[_Union[RefusedCause, _Mapping]]] = ..., tested_count: _Optional[int] = ..., refused_count: _Optional[int] = ..., removed_count: _Optional[int] = ..., episode_count: _Optional[int] = ..., not_embedded_count: _Optional[int] = ..., adjusted_for: _Optional[_Iterable[str]] = ..., truncated: _Optional[bool] = ..., not_adjusted_for: _Optional[_Iterable[_Union[NotAdjusted, _Mapping]]] = ...) -> None: ...
 
-class StartDiscoverRequest(_message.Message):
+class DiscoverRequest(_message.Message):
     __slots__ = ("question", "operation_id")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
-    question: DiscoverRequest
+    question: DiscoveryQuestion
     operation_id: str
-    def __init__(self, question: _Optional[_Union[DiscoverRequest, _Mapping]] = ..., operation_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, question: _Optional[_Union[DiscoveryQuestion, _Mapping]] = ..., operation_id: _Optional[str] = ...) -> None: ...
 
-class StartDiscoverResponse(_message.Message):
+class DiscoverResponse(_message.Message):
     __slots__ = ("operation",)
     OPERATION_FIELD_NUMBER: _ClassVar[int]
     operation: _operation_pb2.Operation
@@ -194,11 +194,11 @@ class DiscoverySchedule(_message.Message):
     LAST_OPERATION_ID_FIELD_NUMBER: _ClassVar[int]
     enabled: bool
     time: str
-    question: DiscoverRequest
+    question: DiscoveryQuestion
     next_run_at: _timestamp_pb2.Timestamp
     last_run_at: _timestamp_pb2.Timestamp
     last_operation_id: str
-    def __init__(self, enabled: _Optional[bool] = ..., time: _Optional[str] = ..., question: _Optional[_Union[DiscoverRequest, _Mapping]] = ..., next_run_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_run_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_operation_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, enabled: _Optional[bool] = ..., time: _Optional[str] = ..., question: _Optional[_Union[DiscoveryQuestion, _Mapping]] = ..., next_run_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_run_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_operation_id: _Optional[str] = ...) -> None: ...
 
 class GetDiscoveryScheduleRequest(_message.Message):
     __slots__ = ()
@@ -217,8 +217,8 @@ class UpdateDiscoveryScheduleRequest(_message.Message):
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     enabled: bool
     time: str
-    question: DiscoverRequest
-    def __init__(self, enabled: _Optional[bool] = ..., time: _Optional[str] = ..., question: _Optional[_Union[DiscoverRequest, _Mapping]] = ...) -> None: ...
+    question: DiscoveryQuestion
+    def __init__(self, enabled: _Optional[bool] = ..., time: _Optional[str] = ..., question: _Optional[_Union[DiscoveryQuestion, _Mapping]] = ...) -> None: ...
 
 class UpdateDiscoveryScheduleResponse(_message.Message):
     __slots__ = ("schedule",)

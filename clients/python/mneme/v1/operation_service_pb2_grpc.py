@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class OperationServiceStub:
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 
@@ -69,8 +69,8 @@ class OperationServiceStub:
 
 
 class OperationServiceServicer:
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 
@@ -168,8 +168,8 @@ def add_OperationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class OperationService:
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class OperationServiceStub:
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 
@@ -85,8 +85,8 @@ class OperationServiceStub:
 
 @_typing.type_check_only
 class OperationServiceAsyncStub(OperationServiceStub):
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 
@@ -139,8 +139,8 @@ class OperationServiceAsyncStub(OperationServiceStub):
     """
 
 class OperationServiceServicer(metaclass=_abc_1.ABCMeta):
-    """OperationService follows operations: work that was started by an RPC whose
-    name begins with Start and that outlasts the call. They are durable: an
+    """OperationService follows operations: work that was started by an RPC that
+    answers with its operation, and that outlasts the call. They are durable: an
     operation that was interrupted because the server was stopped goes on when
     the server starts again, or fails and says so.
 

@@ -337,6 +337,12 @@ export interface BackupRequestInit {
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    */
   tenantId?: string | undefined;
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   */
+  operationId?: string | undefined;
 }
 
 /**
@@ -1290,6 +1296,12 @@ export interface DeleteTenantRequestInit {
    * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
    */
   tenantId: string;
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   */
+  operationId?: string | undefined;
 }
 
 /**
@@ -1307,6 +1319,22 @@ export interface DictSpaceInit {
  * A request to discover what changes how episodes end.
  */
 export interface DiscoverRequestInit {
+  /**
+   * What to discover.
+   */
+  question?: DiscoveryQuestionInit | undefined;
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   */
+  operationId?: string | undefined;
+}
+
+/**
+ * DiscoveryQuestion is what is to be discovered.
+ */
+export interface DiscoveryQuestionInit {
   /**
    * Which episodes.
    */
@@ -3209,6 +3237,28 @@ export interface MetadataConditionInit {
 }
 
 /**
+ * A request to move a tenant.
+ */
+export interface MoveTenantRequestInit {
+  /**
+   * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+   */
+  tenantId?: string | undefined;
+  /**
+   * Where to: the name of a database in MNEME_DATABASES; empty: the server's own.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+   */
+  database?: string | undefined;
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   */
+  operationId?: string | undefined;
+}
+
+/**
  * MultiDiscreteSpace has as many whole numbers as sizes, each from 0 to its
  * size minus 1.
  */
@@ -4184,6 +4234,23 @@ export interface RegexPatternInit {
 }
 
 /**
+ * A request to embed a tenant again.
+ */
+export interface ReindexRequestInit {
+  /**
+   * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
+   */
+  tenantId?: string | undefined;
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   */
+  operationId?: string | undefined;
+}
+
+/**
  * A request to restore a tenant.
  */
 export interface RestoreRequestInit {
@@ -4194,11 +4261,17 @@ export interface RestoreRequestInit {
   tenantId?: string | undefined;
   /**
    * The backup's file name in the tenant's backup folder, i.e. the last part of
-   * the `path` that Backup returned. Put a file from elsewhere into that folder
+   * the `path` that Backup ended with. Put a file from elsewhere into that folder
    * first.
    * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    */
   backup: string;
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   */
+  operationId?: string | undefined;
 }
 
 /**
@@ -4706,98 +4779,6 @@ export interface SpaceInit {
 }
 
 /**
- * A request to start a backup.
- */
-export interface StartBackupRequestInit {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   */
-  tenantId?: string | undefined;
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   */
-  operationId?: string | undefined;
-}
-
-/**
- * A request to start deleting a tenant.
- */
-export interface StartDeleteTenantRequestInit {
-  /**
-   * The tenant.
-   * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
-   */
-  tenantId: string;
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   */
-  operationId?: string | undefined;
-}
-
-/**
- * A request to discover as an operation.
- */
-export interface StartDiscoverRequestInit {
-  /**
-   * What to discover.
-   */
-  question?: DiscoverRequestInit | undefined;
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   */
-  operationId?: string | undefined;
-}
-
-/**
- * A request to start forgetting.
- */
-export interface StartForgetRequestInit {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   */
-  tenantId?: string | undefined;
-  /**
-   * This user: sessions, memories and episodes of the user, and events that name
-   * the user in their metadata.
-   * Up to 200 characters, on one line; not blank.
-   */
-  userId?: string | undefined;
-  /**
-   * This agent: its sessions, its events in others, what it learned, and itself.
-   * Up to 200 characters, on one line; not blank.
-   */
-  agentId?: string | undefined;
-  /**
-   * This session.
-   * Up to 200 characters, on one line; not blank.
-   */
-  sessionId?: string | undefined;
-  /**
-   * These things. Those that do not exist, or no longer do, are left out.
-   * Up to 1,000 entries.
-   */
-  items?: readonly ForgetItemInit[] | undefined;
-  /**
-   * What matches this filter.
-   */
-  filter?: ForgetFilterInit | undefined;
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   */
-  operationId?: string | undefined;
-}
-
-/**
  * A request to start or resume a session.
  */
 export interface StartLearningSessionRequestInit {
@@ -4837,67 +4818,6 @@ export interface StartLearningSessionRequestInit {
    * Default: INLINE.
    */
   learning?: LearningMode | LearningModeName | undefined;
-}
-
-/**
- * A request to start moving a tenant.
- */
-export interface StartMoveTenantRequestInit {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   */
-  tenantId?: string | undefined;
-  /**
-   * Where to: the name of a database in MNEME_DATABASES; empty: the server's own.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   */
-  database?: string | undefined;
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   */
-  operationId?: string | undefined;
-}
-
-/**
- * A request to start embedding a tenant again.
- */
-export interface StartReindexRequestInit {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   */
-  tenantId?: string | undefined;
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   */
-  operationId?: string | undefined;
-}
-
-/**
- * A request to start a restore.
- */
-export interface StartRestoreRequestInit {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   */
-  tenantId?: string | undefined;
-  /**
-   * The backup's file name, as for Restore.
-   * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
-   */
-  backup: string;
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   */
-  operationId?: string | undefined;
 }
 
 /**
@@ -5318,7 +5238,7 @@ export interface UpdateDiscoveryScheduleRequestInit {
    * What to discover; no dry run. The schedule outlasts what is forgotten, so
    * the filter must not name a user, an agent or a session.
    */
-  question?: DiscoverRequestInit | undefined;
+  question?: DiscoveryQuestionInit | undefined;
 }
 
 /**

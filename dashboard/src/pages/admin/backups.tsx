@@ -25,7 +25,7 @@ export function Backups() {
   const backup = async (): Promise<void> => {
     setError(undefined);
     try {
-      await admin.startBackup({ tenantId: tenant });
+      await admin.backup({ tenantId: tenant });
       begun("The backup began");
     } catch (failed) {
       setError(asApiError(failed));
@@ -81,7 +81,7 @@ export function Backups() {
           typed={tenant}
           onClose={() => setRestoring(false)}
           onConfirm={async () => {
-            await admin.startRestore({ tenantId: tenant, backup: file });
+            await admin.restore({ tenantId: tenant, backup: file });
             begun("The restore began");
           }}
         >

@@ -65,7 +65,7 @@ export function Forgetting() {
           typed={named}
           onClose={() => setAsking(false)}
           onConfirm={async () => {
-            await admin.startForget(target);
+            await admin.forget(target);
             announce("Forgetting began");
             drop();
             setRound((before) => before + 1);

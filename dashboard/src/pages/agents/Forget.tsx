@@ -2,6 +2,7 @@
 
 import type { ForgetReceiptJson, ForgetRequestJson } from "@mneme/client/http";
 import { useState } from "preact/hooks";
+import { resultOf } from "../../api/operations";
 import { admin } from "../../api/services";
 import { Badge, ErrorBox, Facts, Section, Time } from "../../components/basics";
 import { Confirm } from "../../components/dialog";
@@ -25,7 +26,7 @@ export function Forget({ whose, onForgotten }: { whose: Whose; onForgotten: () =
     whose.kind === "user" ? { userId: whose.id } : { agentId: whose.id };
   const { plan, busy, error, look, drop } = useDryRun(request);
   const forget = async (): Promise<void> => {
-    setReceipt((await admin.forget(request)).receipt ?? {});
+    setReceipt(await resultOf(await admin.forget(request)));
     drop();
     announce(`Forgotten: ${whose.id}`);
     onForgotten();
@@ -69,16 +70,14 @@ function Receipt({ receipt }: { receipt: ForgetReceiptJson }) {
   return (
     <div class="stack">
       <p>
-        <Badge tone="good">Forgotten</Badge>{" "}
-        {receipt.erasedAt
-          ? "Neither the files nor the server's memory hold it any more."
-          : "Nobody finds it any more; the files are being rewritten."}
+        <Badge tone="good">Forgotten</Badge> Neither the files nor the server's memory hold it any
+        more.
       </p>
       <Facts
         of={[
           ...counted(receipt),
           ["Hidden", <Time key="h" value={receipt.hiddenAt} exact />],
-          ["Erased", receipt.erasedAt && <Time key="e" value={receipt.erasedAt} exact />],
+          ["Erased", <Time key="e" value={receipt.erasedAt} exact />],
           ["Receipt", <Id key="r" value={receipt.id ?? ""} />],
           ["Signed", receipt.signature && <Id key="s" value={receipt.signature} />],
         ]}

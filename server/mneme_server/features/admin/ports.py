@@ -125,15 +125,24 @@ class Backup:
 class TenantBackups(Protocol):
     """Copies tenants' databases, and puts copies back."""
 
-    def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
+    def require_file(self, tenant_id: str) -> None:
+        """Check that the tenant has a database of its own, which can be copied.
+
+        Raises:
+            FailedPrecondition: it is in PostgreSQL.
+        """
+        ...
+
+    def backup(self, tenant_id: str, step: Step, name: str) -> Backup:
         """Copy the tenant's database as it is now; the tenant exists.
 
         Args:
             tenant_id: the tenant.
             step: told how far it is; may call it off.
-            name: the backup's file name; empty: a new one. One that is there already is whole.
+            name: the backup's file name. One that is there already is whole.
 
         Raises:
+            FailedPrecondition: the tenant is in PostgreSQL.
             ResourceExhausted: QUOTA_EXCEEDED, the disk is full.
             Cancelled: `step` says so; nothing is left.
         """
@@ -144,14 +153,15 @@ class TenantBackups(Protocol):
         ...
 
     def require(self, tenant_id: str, name: str) -> None:
-        """Check that the tenant has a backup of this file name.
+        """Check that the tenant has a backup of this file name, and can be restored.
 
         Raises:
             NotFound: it has none.
+            FailedPrecondition: the tenant is in PostgreSQL.
         """
         ...
 
-    def stage(self, tenant_id: str, name: str, staged: str, step: Step | None = None) -> None:
+    def stage(self, tenant_id: str, name: str, staged: str, step: Step) -> None:
         """Copy the backup of this file name to a place called `staged`, and see that it can take
         the place of the tenant's database. The tenant exists.
 

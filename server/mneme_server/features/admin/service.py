@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from mneme.v1 import admin_service_pb2 as pb
-from mneme.v1 import operation_pb2
 
-from mneme_server.common.canonical import JsonObject
-from mneme_server.common.identity import KeyScope, new_id
+from mneme_server.common.identity import KeyScope
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.paging import Pages
@@ -19,28 +17,10 @@ from mneme_server.features.admin.model import ApiKey, Tenant
 from mneme_server.features.admin.ports import KeyFilter, ServerInfo, TenantBackups, TenantStatistics
 from mneme_server.features.admin.tenant_operations import Moving
 from mneme_server.features.admin.tenants import Tenants
+from mneme_server.features.operations.messages import OperationKinds
 
 Lent: TypeAlias = Callable[[], AbstractContextManager[object]]
 """Lends room on a full disk for what always has to work."""
-
-
-class OperationStarter(Protocol):
-    """What starts operations."""
-
-    def start(
-        self,
-        kind: str,
-        tenant_id: str,
-        operation_id: str,
-        request: JsonObject,
-        require: Callable[[], JsonObject | None] = lambda: None,
-        *,
-        key_id: str = "",
-    ) -> operation_pb2.Operation:
-        """Start an operation of a kind; return it as it is now. `require` raises what is against
-        it, and may return facts that its work shall have kept; it is not asked when the same was
-        started before. It ends with the key that starts it."""
-        ...
 
 
 class AdminServicer:
@@ -54,7 +34,7 @@ class AdminServicer:
         statistics: TenantStatistics,
         backups: TenantBackups,
         server: ServerInfo,
-        operations: OperationStarter,
+        operations: OperationKinds,
         moving: Moving,
         lent: Lent = nullcontext,
     ) -> None:
@@ -87,8 +67,20 @@ class AdminServicer:
     def DeleteTenant(self, request: pb.DeleteTenantRequest, call: Call) -> pb.DeleteTenantResponse:
         """Delete a tenant."""
         with self._lent():
-            absent = self._tenants.delete(call.tenant, request.tenant_id)
-        return pb.DeleteTenantResponse(nodes=absent)
+            started = self._operations.start(
+                "delete_tenant",
+                request.tenant_id,
+                request.operation_id,
+                {"caller_tenant": call.tenant},
+                # Another may have its id by the time that it runs.
+                lambda: {
+                    "created_us": self._tenants.require_deletable(call.tenant, request.tenant_id)
+                },
+                key_id=call.key_id,
+            )
+            if not started.done:
+                self._operations.call_off_of(request.tenant_id)
+        return pb.DeleteTenantResponse(operation=self._operations.answer(call, started))
 
     def CreateApiKey(self, request: pb.CreateApiKeyRequest, call: Call) -> pb.CreateApiKeyResponse:
         """Create a key."""
@@ -159,33 +151,19 @@ class AdminServicer:
 
     def Backup(self, request: pb.BackupRequest, call: Call) -> pb.BackupResponse:
         """Copy a tenant's database."""
-        backup = self._backups.backup(self._tenants.asked_for(call.caller, request.tenant_id))
-        return pb.BackupResponse(
-            path=backup.path, size_bytes=backup.size_bytes, sha256=backup.sha256
+        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
+        started = self._operations.start(
+            "backup",
+            tenant_id,
+            request.operation_id,
+            {},
+            lambda: self._backups.require_file(tenant_id),
+            key_id=call.key_id,
         )
+        return pb.BackupResponse(operation=self._operations.answer(call, started))
 
     def Restore(self, request: pb.RestoreRequest, call: Call) -> pb.RestoreResponse:
         """Put a backup in the place of what a tenant holds."""
-        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
-        staged = new_id()
-        self._backups.stage(tenant_id, request.backup, staged)
-        replaced = self._backups.replace(tenant_id, staged, lambda _before: None)
-        return pb.RestoreResponse(
-            replaced_path=replaced.path,
-            replaced_size_bytes=replaced.size_bytes,
-            replaced_sha256=replaced.sha256,
-        )
-
-    def StartBackup(self, request: pb.StartBackupRequest, call: Call) -> pb.StartBackupResponse:
-        """Start a backup."""
-        tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
-        started = self._operations.start(
-            "backup", tenant_id, request.operation_id, {}, key_id=call.key_id
-        )
-        return pb.StartBackupResponse(operation=started)
-
-    def StartRestore(self, request: pb.StartRestoreRequest, call: Call) -> pb.StartRestoreResponse:
-        """Start a restore."""
         tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         started = self._operations.start(
             "restore",
@@ -195,38 +173,18 @@ class AdminServicer:
             lambda: self._backups.require(tenant_id, request.backup),
             key_id=call.key_id,
         )
-        return pb.StartRestoreResponse(operation=started)
+        return pb.RestoreResponse(operation=self._operations.answer(call, started))
 
-    def StartDeleteTenant(
-        self, request: pb.StartDeleteTenantRequest, call: Call
-    ) -> pb.StartDeleteTenantResponse:
-        """Start deleting a tenant."""
-        with self._lent():
-            started = self._operations.start(
-                "delete_tenant",
-                request.tenant_id,
-                request.operation_id,
-                {"caller_tenant": call.tenant},
-                # Another may have its id by the time that it runs.
-                lambda: {
-                    "created_us": self._tenants.require_deletable(call.tenant, request.tenant_id)
-                },
-                key_id=call.key_id,
-            )
-        return pb.StartDeleteTenantResponse(operation=started)
-
-    def StartReindex(self, request: pb.StartReindexRequest, call: Call) -> pb.StartReindexResponse:
-        """Start embedding a tenant again."""
+    def Reindex(self, request: pb.ReindexRequest, call: Call) -> pb.ReindexResponse:
+        """Embed a tenant again."""
         tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         started = self._operations.start(
             "reindex", tenant_id, request.operation_id, {}, key_id=call.key_id
         )
-        return pb.StartReindexResponse(operation=started)
+        return pb.ReindexResponse(operation=self._operations.answer(call, started))
 
-    def StartMoveTenant(
-        self, request: pb.StartMoveTenantRequest, call: Call
-    ) -> pb.StartMoveTenantResponse:
-        """Start moving a tenant."""
+    def MoveTenant(self, request: pb.MoveTenantRequest, call: Call) -> pb.MoveTenantResponse:
+        """Move a tenant."""
         tenant_id = self._tenants.asked_for(call.caller, request.tenant_id)
         started = self._operations.start(
             "move_tenant",
@@ -236,7 +194,7 @@ class AdminServicer:
             lambda: self._moving.require(tenant_id, request.database),
             key_id=call.key_id,
         )
-        return pb.StartMoveTenantResponse(operation=started)
+        return pb.MoveTenantResponse(operation=self._operations.answer(call, started))
 
 
 def _tenant(tenant: Tenant, database: str) -> pb.Tenant:

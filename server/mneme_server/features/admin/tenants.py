@@ -132,16 +132,14 @@ class Tenants:
             self._catalog.get(tenant_id)
         return self._catalog.created_us(tenant_id)
 
-    def delete(
-        self, caller_tenant: str, tenant_id: str, created_us: int | None = None
-    ) -> Sequence[str]:
+    def delete(self, caller_tenant: str, tenant_id: str, created_us: int) -> Sequence[str]:
         """Delete a tenant with its keys and its folder; return the names of servers that are away,
         and may have an index of it on their disks until they start.
 
         Args:
             caller_tenant: whose key asks for it.
             tenant_id: its id.
-            created_us: when it was created: another may have its id by now. None: whenever.
+            created_us: when it was created: another may have its id by now.
 
         Raises:
             NotFound: there is none.
@@ -150,8 +148,6 @@ class Tenants:
                 takes no more calls, and is gone at the next try.
         """
         self._require_other(caller_tenant, tenant_id)
-        if created_us is None:
-            created_us = self._catalog.created_us(check_tenant_id(tenant_id))
         self.leave(tenant_id, created_us)
         fence = self._lease(tenant_id, created_us)
         try:

@@ -40,9 +40,7 @@ def _build(host: Host) -> Parts:
         edges=edges,
         chains=chains,
         experiments=experiments,
-        discovery=discovery,
         nightly=nightly,
-        jobs=host.runtime.jobs,
         operations=operations,
     )
     descriptor = causal_service_pb2.DESCRIPTOR.services_by_name["CausalService"]

@@ -1,5 +1,5 @@
 """Discovery: estimates, from episodes, of what changes how they end, those of them that count as
-discoveries, and where that runs: in a call that waits for it, or as an operation."""
+discoveries, and the operation that makes them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common import deadline, turns
+from mneme_server.common import turns
 from mneme_server.common.canonical import JsonObject, canonical_json
 from mneme_server.common.clock import later_us, now_us
-from mneme_server.common.errors import FailedPrecondition, InvalidArgument, Unavailable
+from mneme_server.common.errors import FailedPrecondition, InvalidArgument
 from mneme_server.common.identity import new_id
-from mneme_server.common.progress import Cancelled, Step
-from mneme_server.engine.background.jobs import InWorker, Jobs
+from mneme_server.common.progress import Step
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -52,17 +51,11 @@ MOST_EPISODES = 200_000
 """Episodes that are looked at, the latest."""
 MOST_CAUSES = 1_000
 """Causes that are estimated, the most frequent."""
-MOST_AT_ONCE = 10_000
-"""Episodes of one call; an operation takes more."""
-MOST_WORK = 50 * MOST_AT_ONCE
-"""Episodes times causes of one call."""
 MOST_LISTED = 2_000
 """Findings, and refused causes, that an answer lists."""
 _PAGE = 500
 _KEPT_DIGITS = 6
 _AFTER = frozenset(("latency_ms", "tokens_used", "output", "critique"))
-_LOOK_EVERY_S = 0.02
-_STOP_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +64,27 @@ class Discovery:
 
     tenants: OpenTenants
 
-    def run(
-        self, tenant_id: str, question: DiscoveryQuestion, step: Step, *, at_once: bool
-    ) -> DiscoveryReport:
+    def run(self, tenant_id: str, question: DiscoveryQuestion, step: Step) -> DiscoveryReport:
         """Estimate the effects, and keep those that are sure as edges.
 
         Args:
             tenant_id: whose episodes.
             question: what is asked.
             step: told how far it is; does the heavy part in a process of its own.
-            at_once: refuse what takes longer than a call should.
 
         Raises:
             InvalidArgument: what is to be adjusted for comes after the attempt, or is in none.
-            FailedPrecondition: it is too much for one call.
         """
         require_known_before(question)
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
                 total = unit.get(SqlEpisodes).count(question.filter)
-            if at_once and total > MOST_AT_ONCE:
-                raise _too_much(f"{total} episodes, more than {MOST_AT_ONCE}")
             gathered = self._gathered(tenant, question, min(total, MOST_EPISODES), step)
             _require_in_some(question, gathered)
             with turns.computing():
                 causes, refused = testable(gathered.causes(), gathered.count, question)
                 features, names = gathered.features()
             chosen = causes[:MOST_CAUSES]
-            if at_once and len(chosen) * gathered.count > MOST_WORK:
-                raise _too_much(f"{len(chosen)} causes in {gathered.count} episodes")
             problem = Problem(features, gathered.outcomes()) if chosen else None
             estimated = _estimated(gathered, chosen, problem, step)
             success = float(gathered.outcomes()[:, 1].mean()) if gathered.count else 0.0
@@ -133,9 +118,8 @@ class Discovery:
         return gathered
 
 
-def require_known_before(question: DiscoveryQuestion, path: str = "adjust_for") -> None:
-    """Check that what is adjusted for, at `path` of the request, is nothing that comes after the
-    attempt.
+def require_known_before(question: DiscoveryQuestion) -> None:
+    """Check that what is adjusted for is nothing that comes after the attempt.
 
     Raises:
         InvalidArgument: it is.
@@ -146,7 +130,7 @@ def require_known_before(question: DiscoveryQuestion, path: str = "adjust_for") 
             raise InvalidArgument(
                 f"{name!r} says how the attempt went: to adjust for it would hide what the cause"
                 " changed; name what was known before",
-                field=f"{path}[{place}]",
+                field=f"question.adjust_for[{place}]",
             )
 
 
@@ -156,16 +140,8 @@ def _require_in_some(question: DiscoveryQuestion, gathered: EpisodeTable) -> Non
         raise InvalidArgument(
             f"no episode that matches has {name!r}, so nothing would be adjusted for; give the name"
             f" of a number, a text or a truth value in their metadata, or a label as {TAG}:NAME",
-            field=f"adjust_for[{question.adjust_for.index(name)}]",
+            field=f"question.adjust_for[{question.adjust_for.index(name)}]",
         )
-
-
-def _too_much(what: str) -> FailedPrecondition:
-    return FailedPrecondition(
-        f"{what} are too much for one call: start it as an operation (StartDiscover, mneme causal"
-        " discover), or narrow the filter",
-        field="filter",
-    )
 
 
 def _vectors(unit: CorpusUnit, page: Sequence[Episode]) -> Mapping[str, Matrix]:
@@ -409,50 +385,23 @@ def _sorted_out(
     return sorted(findings, key=lambda one: (one.q_value, -abs(one.uplift), one.cause, one.outcome))
 
 
-class WaitingCall:
-    """Implements `common.progress.Step` for a call that waits."""
-
-    def __init__(self, jobs: Jobs, tenant_id: str) -> None:
-        self._jobs = jobs
-        self._tenant_id = tenant_id
-
-    def report(self, stage: str, done: int = 0, total: int = 0) -> None:
-        """Go on only while somebody waits for the answer."""
-        deadline.check()
-
-    def apart(self, function: str, /, **arguments: Any) -> Any:
-        """Do it in a worker process, and wait."""
-        job = self._jobs.submit(self._tenant_id, InWorker(function, arguments))
-        try:
-            while not job.wait(_LOOK_EVERY_S):
-                deadline.check()
-        except BaseException:
-            if not self._jobs.forget(job):
-                job.wait(_STOP_S)  # The process is gone before its files are.
-            raise
-        try:
-            return job.result()
-        except Cancelled:
-            raise Unavailable("the server is stopping") from None
-
-
 @dataclass(frozen=True, slots=True)
 class DiscoveryOperation:
-    """The work of the operation: as much as Discover takes at all."""
+    """The work of the operation."""
 
     discovery: Discovery
 
     def run(self, task: OperationTask) -> JsonObject:
         """Discover. Run again, it finds and keeps the same."""
         question = DiscoveryQuestion.of(task.request["question"])
-        return as_fields(self.discovery.run(task.tenant_id, question, task, at_once=False))
+        return as_fields(self.discovery.run(task.tenant_id, question, task))
 
     def recover(self, tenant_id: str, kept: Mapping[str, Any]) -> None:
         """Do nothing: edges are written at once, or not at all."""
 
 
 def as_fields(found: DiscoveryReport) -> JsonObject:
-    """Return the fields of `mneme.v1.DiscoverResponse`."""
+    """Return the fields of `mneme.v1.DiscoverResult`."""
     findings: list[JsonObject] = [
         {
             "cause": one.cause,

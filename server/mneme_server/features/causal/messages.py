@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from google.protobuf import json_format
 from mneme.v1 import causal_pb2, discovery_pb2, episode_pb2, experiment_pb2
 
 from mneme_server.common.clock import END_US
@@ -16,13 +15,11 @@ from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import fitting
 from mneme_server.edge.grpc.records import MessageReader, message_writer
 from mneme_server.features.causal.chains import ASSUMPTION, EffectQuery, FoundChains
-from mneme_server.features.causal.discovery import as_fields
 from mneme_server.features.causal.model import (
     CausalChain,
     CausalEdge,
     Correction,
     DiscoveryQuestion,
-    DiscoveryReport,
     DiscoverySchedule,
     EdgeFilter,
     Experiment,
@@ -110,29 +107,27 @@ experiment = reads("experiment")(
 """Return the message of an experiment."""
 
 
-def question(request: discovery_pb2.DiscoverRequest) -> DiscoveryQuestion:
-    """Return what a request asks, its defaults put in.
+def question(asked: discovery_pb2.DiscoveryQuestion) -> DiscoveryQuestion:
+    """Return what is asked, its defaults put in.
 
     Raises:
         InvalidArgument: the range of time ends before it starts.
     """
     return DiscoveryQuestion(
-        filter=episode_filter(request.filter),
-        adjust_for=tuple(
-            dict.fromkeys(name.removeprefix(_METADATA) for name in request.adjust_for)
-        ),
-        min_attempts=request.min_attempts,
-        min_success_rate=request.min_success_rate,
-        min_confidence=request.min_confidence,
-        min_sample_size=request.min_sample_size,
-        fdr=request.fdr,
-        correction=Correction(request.fdr_method),
-        dry_run=request.dry_run,
+        filter=episode_filter(asked.filter),
+        adjust_for=tuple(dict.fromkeys(name.removeprefix(_METADATA) for name in asked.adjust_for)),
+        min_attempts=asked.min_attempts,
+        min_success_rate=asked.min_success_rate,
+        min_confidence=asked.min_confidence,
+        min_sample_size=asked.min_sample_size,
+        fdr=asked.fdr,
+        correction=Correction(asked.fdr_method),
+        dry_run=asked.dry_run,
     )
 
 
 def asked_in(
-    request: discovery_pb2.StartDiscoverRequest | discovery_pb2.UpdateDiscoveryScheduleRequest,
+    request: discovery_pb2.DiscoverRequest | discovery_pb2.UpdateDiscoveryScheduleRequest,
 ) -> DiscoveryQuestion:
     """Return the question that a request holds; without one, that of the defaults.
 
@@ -148,7 +143,7 @@ def schedule(kept: DiscoverySchedule) -> discovery_pb2.DiscoverySchedule:
     message = discovery_pb2.DiscoverySchedule(
         enabled=kept.enabled,
         time=f"{kept.minute // 60:02}:{kept.minute % 60:02}",
-        question=_request(kept.question),
+        question=_question(kept.question),
         last_operation_id=kept.last_operation,
     )
     if kept.next_us is not None:
@@ -164,8 +159,8 @@ def minute(time: str) -> int:
     return int(hours) * 60 + int(minutes)
 
 
-def _request(kept: DiscoveryQuestion) -> discovery_pb2.DiscoverRequest:
-    return discovery_pb2.DiscoverRequest(
+def _question(kept: DiscoveryQuestion) -> discovery_pb2.DiscoveryQuestion:
+    return discovery_pb2.DiscoveryQuestion(
         filter=_filter(kept.filter),
         adjust_for=kept.adjust_for,
         min_attempts=kept.min_attempts,
@@ -191,8 +186,3 @@ def _filter(kept: EpisodeFilter) -> episode_pb2.EpisodeFilter | None:
             said = to_timestamp(min(max(bound_us, 0), END_US - 1))
             getattr(message, name).CopyFrom(said)
     return message if message.ByteSize() else None
-
-
-def discovered(found: DiscoveryReport) -> discovery_pb2.DiscoverResponse:
-    """Return the message of what was discovered."""
-    return json_format.ParseDict(dict(as_fields(found)), discovery_pb2.DiscoverResponse())

@@ -277,7 +277,7 @@ class NotAdjustedReason(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryQuestion:
-    """What Discover is asked; see `mneme.v1.DiscoverRequest`."""
+    """What Discover is asked; see `mneme.v1.DiscoveryQuestion`."""
 
     filter: EpisodeFilter = field(default_factory=EpisodeFilter)
     adjust_for: tuple[str, ...] = ()

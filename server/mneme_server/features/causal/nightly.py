@@ -126,7 +126,7 @@ def _require_lasting(question: DiscoveryQuestion) -> None:
     Raises:
         InvalidArgument: it may not.
     """
-    require_known_before(question, "question.adjust_for")
+    require_known_before(question)
     if question.dry_run:
         raise InvalidArgument(
             "a dry run every night would keep nothing, and nobody would read it",

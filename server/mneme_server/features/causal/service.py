@@ -12,10 +12,9 @@ from mneme_server.edge.grpc.paging import Pages
 from mneme_server.edge.grpc.records import named_only
 from mneme_server.edge.grpc.schema_options import named_fields
 from mneme_server.edge.grpc.validation import validate
-from mneme_server.engine.background.jobs import Jobs
 from mneme_server.features.causal import messages as convert
 from mneme_server.features.causal.chains import EffectChains
-from mneme_server.features.causal.discovery import Discovery, WaitingCall, require_known_before
+from mneme_server.features.causal.discovery import require_known_before
 from mneme_server.features.causal.edges import Edges
 from mneme_server.features.causal.experiments import Experiments
 from mneme_server.features.causal.model import ExperimentStatus
@@ -32,17 +31,13 @@ class CausalServicer:
         edges: Edges,
         chains: EffectChains,
         experiments: Experiments,
-        discovery: Discovery,
         nightly: NightlyDiscovery,
-        jobs: Jobs,
         operations: OperationKinds,
     ) -> None:
         self._edges = edges
         self._chains = chains
         self._experiments = experiments
-        self._discovery = discovery
         self._nightly = nightly
-        self._jobs = jobs
         self._operations = operations
 
     def CreateEdge(
@@ -194,17 +189,9 @@ class CausalServicer:
     def Discover(
         self, request: discovery_pb2.DiscoverRequest, call: Call
     ) -> discovery_pb2.DiscoverResponse:
-        """Discover, and wait for it."""
-        step = WaitingCall(self._jobs, call.tenant)
-        found = self._discovery.run(call.tenant, convert.question(request), step, at_once=True)
-        return convert.discovered(found)
-
-    def StartDiscover(
-        self, request: discovery_pb2.StartDiscoverRequest, call: Call
-    ) -> discovery_pb2.StartDiscoverResponse:
-        """Start discovering."""
+        """Discover."""
         question = convert.asked_in(request)
-        require_known_before(question, "question.adjust_for")
+        require_known_before(question)
         started = self._operations.start(
             "discover",
             call.tenant,
@@ -212,7 +199,7 @@ class CausalServicer:
             {"question": question.as_json()},
             key_id=call.key_id,
         )
-        return discovery_pb2.StartDiscoverResponse(operation=started)
+        return discovery_pb2.DiscoverResponse(operation=self._operations.answer(call, started))
 
     def GetDiscoverySchedule(
         self, request: discovery_pb2.GetDiscoveryScheduleRequest, call: Call

@@ -13,12 +13,18 @@ from mneme.v1 import operation_pb2 as pb
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import error_of
+from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.errors import failure_of, internal_failure
 from mneme_server.edge.grpc.methods import StartedKind, kinds_started_by
 from mneme_server.features.operations.model import LongWork, Operation, OperationState
 from mneme_server.features.operations.operations import Operations
 
+QUICK_S = 1.0
+"""So long a call waits for the operation that it starts; `operation.proto` says so."""
+_OF_DEADLINE = 0.25
+_LONGEST_RESERVE_S = 1.0
+"""So much of the time that a call has is left for its answer to arrive, on a busy machine too."""
 _CANCELLED = 1
 _UNIQUE = ""
 
@@ -71,13 +77,13 @@ class OperationKinds:
         require: Callable[[], JsonObject | None] = lambda: None,
         *,
         key_id: str = "",
-    ) -> pb.Operation:
+    ) -> Operation:
         """Start an operation of a kind that was brought; return it as it is now.
 
         Raises:
             As `Operations.start`.
         """
-        started = self._operations.start(
+        return self._operations.start(
             kind,
             scope=self._kinds[kind].scope,
             tenant_id=tenant_id,
@@ -86,7 +92,15 @@ class OperationKinds:
             require=require,
             key_id=key_id,
         )
-        return self.message(started)
+
+    def answer(self, call: Call, started: Operation) -> pb.Operation:
+        """Return what a call answers that has started an operation: as it has ended, if it is
+        quick, or as it is after a moment."""
+        return self.message(self._operations.wait_for(started, time_to_wait(call, QUICK_S)))
+
+    def call_off_of(self, tenant_id: str) -> None:
+        """Call off the operations that are a tenant's: it is to be deleted, and would wait."""
+        self._operations.call_off_of(tenant_id)
 
     def message(self, operation: Operation) -> pb.Operation:
         """Return an operation as a message."""
@@ -125,6 +139,14 @@ class OperationKinds:
             json_format.ParseDict(dict(operation.result or {}), response)
             packed.Pack(response)
         return packed
+
+
+def time_to_wait(call: Call, seconds: float) -> float:
+    """Return how long a call may wait that would wait so many seconds."""
+    left_s = call.time_left()
+    if left_s is None:
+        return seconds
+    return min(seconds, left_s - min(_LONGEST_RESERVE_S, _OF_DEADLINE * left_s))
 
 
 def _error(operation: Operation) -> AnyType:

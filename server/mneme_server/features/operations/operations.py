@@ -195,7 +195,17 @@ class Operations:
         Raises:
             As `get`.
         """
-        found = self._find(caller, operation_id, tenant_id)
+        self._await_end(self._find(caller, operation_id, tenant_id), seconds)
+        return self.get(caller, operation_id, tenant_id)
+
+    def wait_for(self, started: Operation, seconds: float) -> Operation:
+        """Wait as `wait` does for an operation that a call has started."""
+        if started.done:
+            return started
+        self._await_end(started, seconds)
+        return self._live(self._store.get(started.key) or started)
+
+    def _await_end(self, found: Operation, seconds: float) -> None:
         with self._lock:
             run, _ = self._runs.get(found.key, (None, None))
         elsewhere = run is None and not found.done
@@ -208,7 +218,6 @@ class Operations:
                             break
             finally:
                 self._places.release()
-        return self.get(caller, operation_id, tenant_id)
 
     def _has_ended(self, key: OperationKey, run: Run | None) -> bool:
         """Wait a little; return whether an operation has ended."""
@@ -267,15 +276,20 @@ class Operations:
 
     def forget_tenant(self, tenant_id: str) -> None:
         """Call off and forget the operations that are a tenant's, which is being deleted."""
+        for job in self.call_off_of(tenant_id):
+            job.wait(_FORGET_S)
+        self._store.remove_of(tenant_id)
+
+    def call_off_of(self, tenant_id: str) -> Sequence[Job]:
+        """Call off the operations that are a tenant's, and not the administrator's; return their
+        jobs, which may go on for a moment."""
         with self._lock:
             keys = [key for key in self._runs if key.owner == tenant_id]
             jobs = [self._runs[key][1] for key in keys]
         for key in keys:
             self._store.request_cancel(key)
             self._call_off(key)
-        for job in jobs:
-            job.wait(_FORGET_S)
-        self._store.remove_of(tenant_id)
+        return jobs
 
     def forget_results(self, tenant_id: str) -> None:
         """Forget the operations of a tenant that have ended: what they came to may quote it."""

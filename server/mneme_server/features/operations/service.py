@@ -8,14 +8,11 @@ from mneme_server.common.clock import MICROSECONDS
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import stored_duration
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.features.operations.messages import OperationKinds
+from mneme_server.features.operations.messages import OperationKinds, time_to_wait
 from mneme_server.features.operations.model import OperationFilter, OperationState
 from mneme_server.features.operations.operations import Operations
 
 _USUAL_WAIT_S = 20.0
-_OF_DEADLINE = 0.25
-_LONGEST_RESERVE_S = 1.0
-"""So much of the time that a call has is left for its answer to arrive, on a busy machine too."""
 
 
 class OperationServicer:
@@ -55,11 +52,11 @@ class OperationServicer:
         """Wait for the end of an operation."""
         asked_us = stored_duration(request, "max_wait")
         wait_s = _USUAL_WAIT_S if asked_us is None else asked_us / MICROSECONDS
-        left_s = call.time_left()
-        if left_s is not None:
-            wait_s = min(wait_s, left_s - min(_LONGEST_RESERVE_S, _OF_DEADLINE * left_s))
         found = self._operations.wait(
-            call.caller, request.operation_id, request.tenant_id, seconds=wait_s
+            call.caller,
+            request.operation_id,
+            request.tenant_id,
+            seconds=time_to_wait(call, wait_s),
         )
         return pb.WaitOperationResponse(operation=self._kinds.message(found))
 

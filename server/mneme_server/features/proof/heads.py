@@ -255,7 +255,4 @@ def _changed(origin: str, why: str) -> DataLoss:
 
 
 def _said(why: str) -> str:
-    return (
-        f"the log is not what it was: {why}; restore a backup (StartRestore), which starts a new"
-        " log"
-    )
+    return f"the log is not what it was: {why}; restore a backup (Restore), which starts a new log"

@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import grpc
 import pytest
 from mneme.v1 import admin_service_pb2 as pb
-from mneme.v1 import auth_pb2
+from mneme.v1 import auth_pb2, operation_pb2
+from mneme_server.common.canonical import JsonObject
 from mneme_server.common.identity import KeyScope
-from mneme_server.features.admin.ports import Backup, ServerInfo, TenantStats
+from mneme_server.edge.grpc.call import Call
+from mneme_server.features.admin.ports import ServerInfo, TenantStats
 from mneme_server.features.admin.service import AdminServicer
 from mneme_server.features.admin.tenant_operations import Moving
+from mneme_server.features.operations.model import Operation, OperationKey
 from unit.edge.grpc.edge import Client, Edge
 
 
 class Figures:
-    """Statistics and backups that remember whom they were asked for."""
+    """Statistics, backups and operations that remember whom they were asked for."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.started: list[tuple[str, str]] = []
 
     def stats(self, tenant_id: str) -> TenantStats:
         self.asked.append(tenant_id)
         return TenantStats(1, 2, 3, 4, 5, 6, 7, 8, 9, "hnsw")
 
-    def backup(self, tenant_id: str) -> Backup:
+    def require_file(self, tenant_id: str) -> None:
         self.asked.append(tenant_id)
-        return Backup(f"/backups/{tenant_id}", 10, "ab" * 32)
+
+    def start(
+        self,
+        kind: str,
+        tenant_id: str,
+        operation_id: str,
+        request: JsonObject,
+        require: Callable[[], object],
+        *,
+        key_id: str,
+    ) -> Operation:
+        require()
+        self.started.append((kind, tenant_id))
+        key = OperationKey("", operation_id)
+        return Operation(key, kind, tenant_id, KeyScope.ADMIN, {}, 1)
+
+    def call_off_of(self, tenant_id: str) -> None:
+        self.started.append(("call off", tenant_id))
+
+    def answer(self, call: Call, started: Operation) -> operation_pb2.Operation:
+        return operation_pb2.Operation(id=started.key.id, kind=started.kind)
 
 
 @pytest.fixture
@@ -51,7 +77,9 @@ def figures(edge: Edge) -> Figures:
 pytestmark = pytest.mark.usefixtures("figures")
 
 
-def test_tenants_are_created_listed_by_pages_and_deleted(edge: Edge, client: Client) -> None:
+def test_tenants_are_created_listed_by_pages_and_deleted(
+    edge: Edge, client: Client, figures: Figures
+) -> None:
     for n in range(4):
         created = client.call(
             "AdminService/CreateTenant",
@@ -59,7 +87,10 @@ def test_tenants_are_created_listed_by_pages_and_deleted(edge: Edge, client: Cli
         )
         assert (created.tenant.id, created.tenant.display_name) == (f"t{n}", f"Tenant {n}")
         assert created.tenant.created_at.seconds > 1_700_000_000
-    client.call("AdminService/DeleteTenant", pb.DeleteTenantRequest(tenant_id="t2"))
+    request = pb.DeleteTenantRequest(tenant_id="t2", operation_id="gone")
+    assert client.call("AdminService/DeleteTenant", request).operation.id == "gone"
+    assert figures.started == [("delete_tenant", "t2"), ("call off", "t2")]
+    edge.tenants.delete("default", "t2", edge.tenants.require_deletable("default", "t2"))
     assert edge.folders.removed == ["t2"]
     pages, token = [], ""
     while True:
@@ -196,10 +227,10 @@ def test_figures_are_those_of_the_callers_tenant_unless_an_admin_names_another(
     assert (answer.server.version, answer.server.embedding_model) == ("1.2.3", "some-model")
     assert answer.server.started_at.ToMicroseconds() == 1_700_000_000_123_456
     client.call("AdminService/GetStats", pb.GetStatsRequest(tenant_id="acme"))
-    backup = client.call("AdminService/Backup", pb.BackupRequest(tenant_id="acme"))
-    assert (backup.path, backup.size_bytes) == ("/backups/acme", 10)
+    client.call("AdminService/Backup", pb.BackupRequest(tenant_id="acme"))
     client.call("AdminService/Backup")
     assert figures.asked == ["acme", "acme", "acme", "default"]
+    assert figures.started == [("backup", "acme"), ("backup", "default")]
 
 
 def test_whoever_may_not_see_another_tenant_does_not_learn_whether_it_exists(

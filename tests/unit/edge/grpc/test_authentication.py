@@ -109,7 +109,6 @@ SCOPES = {
     "CausalService/ConcludeExperiment": "write",
     "CausalService/DeleteExperiment": "write",
     "CausalService/Discover": "write",
-    "CausalService/StartDiscover": "write",
     "CausalService/GetDiscoverySchedule": "read",
     "CausalService/UpdateDiscoverySchedule": "write",
     "SkillService/CreateEpisode": "write",
@@ -148,13 +147,9 @@ SCOPES = {
     "AdminService/GetStats": "read",
     "AdminService/Backup": "admin",
     "AdminService/Restore": "admin",
-    "AdminService/StartBackup": "admin",
-    "AdminService/StartRestore": "admin",
-    "AdminService/StartDeleteTenant": "admin",
-    "AdminService/StartReindex": "admin",
-    "AdminService/StartMoveTenant": "admin",
+    "AdminService/Reindex": "admin",
+    "AdminService/MoveTenant": "admin",
     "AdminService/Forget": "admin",
-    "AdminService/StartForget": "admin",
 }
 """Written out, so that changing who may call something takes two deliberate edits."""
 
@@ -168,7 +163,7 @@ ANY_KEY = (
 
 ALSO_READ = (
     "CausalService/Discover",
-    "CausalService/StartDiscover",
+    "CausalService/Discover",
     "LearningService/ImportExperience",
 )
 """What answers with what it finds in what is stored."""

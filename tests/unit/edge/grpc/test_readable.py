@@ -94,9 +94,9 @@ def test_some_would_without_it() -> None:
 def test_what_an_operation_came_to_is_cut_as_well() -> None:
     answer = operations_pb.GetOperationResponse()
     answer.operation.id = "o"
-    answer.operation.response.Pack(filled(discovery_pb.DiscoverResponse.DESCRIPTOR))
+    answer.operation.response.Pack(filled(discovery_pb.DiscoverResult.DESCRIPTOR))
     shown = cut(answer, READABLE)
-    inner = discovery_pb.DiscoverResponse()
+    inner = discovery_pb.DiscoverResult()
     assert shown.operation.id == "o"  # type: ignore[attr-defined]
     shown.operation.response.Unpack(inner)  # type: ignore[attr-defined]
     assert not list(told(inner))

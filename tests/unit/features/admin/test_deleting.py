@@ -13,6 +13,7 @@ from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.store.catalog import Catalog
 from mneme_server.features.admin.tenant_operations import DeleteTenant
 from mneme_server.features.admin.tenants import Tenants
+from unit.features.admin.deletions import delete
 from unit.features.admin.fakes import Folders
 
 
@@ -74,7 +75,7 @@ def test_a_deletion_that_another_server_ended_first_spares_who_got_the_id_since(
 ) -> None:
     here = Tenants(catalog.tenants, folders, authenticator, OtherServer(tenants))
     tenants.create("acme", "the first")
-    here.delete(DEFAULT_TENANT, "acme")
+    delete(here, "acme")
     assert tenants.get("acme").display_name == "the second"
 
 
@@ -92,7 +93,7 @@ def test_a_start_spares_who_got_the_id_of_a_deletion_that_another_server_ended_m
     for tenant_id in ("acme", "bee"):
         tenants.create(tenant_id, "the first")
         with pytest.raises(OSError, match="killed here"):
-            tenants.delete(DEFAULT_TENANT, tenant_id)
+            delete(tenants, tenant_id)
     folders.failure = None
     slow, other = Slow(), Tenants(catalog.tenants, folders, authenticator)
     Tenants(catalog.tenants, slow, authenticator).resume_deletions()
@@ -122,9 +123,9 @@ def test_a_deletion_that_waits_while_another_ends_spares_who_got_the_id_since(
     for slow in (while_closing, before_dropping):
         tenants.create("acme", "the first")
         with pytest.raises(NotFound):
-            slow.delete(DEFAULT_TENANT, "acme")
+            delete(slow, "acme")
         assert tenants.get("acme").display_name == "the second"
-        tenants.delete(DEFAULT_TENANT, "acme")
+        delete(tenants, "acme")
     assert (waits.removed, dropped) == ([], [])
 
 
@@ -155,7 +156,7 @@ def test_a_deletion_that_failed_is_left_to_who_asked_for_it_while_its_server_liv
     tenants.create("acme", "")
     folders.failure = Unavailable("its calls are still running")
     with pytest.raises(Unavailable):
-        here.delete(DEFAULT_TENANT, "acme")
+        delete(here, "acme")
     folders.failure = None
     assert (here.resume_deletions(), other.resume_deletions()) == ([], [])
     held.clear()  # It is gone.
@@ -175,7 +176,7 @@ def test_a_deletion_that_another_server_ended_first_leaves_no_lease_and_nothing_
     here = Tenants(catalog.tenants, Waits(), authenticator, leases=Leases("here", held))
     tenants.create("acme", "")
     with pytest.raises(NotFound):
-        here.delete(DEFAULT_TENANT, "acme")
+        delete(here, "acme")
     assert (held, here._begun) == ({}, set())
 
 
@@ -202,7 +203,7 @@ def test_what_another_server_deletes_this_one_can_be_asked_to_delete(
     tenants.create("acme", "")
     held = {f"deletion/acme/{catalog.tenants.created_us('acme')}": "other"}
     here = Tenants(catalog.tenants, folders, authenticator, leases=Leases("here", held))
-    here.delete(DEFAULT_TENANT, "acme")
+    delete(here, "acme")
     with pytest.raises(NotFound):
         here.get("acme")
 

@@ -15,6 +15,7 @@ from mneme_server.features.admin.authentication import KeyAuthenticator
 from mneme_server.features.admin.keys import ApiKeys
 from mneme_server.features.admin.store.catalog import Catalog
 from mneme_server.features.admin.tenants import Tenants
+from unit.features.admin.deletions import delete
 from unit.features.admin.fakes import Folders
 
 
@@ -87,7 +88,7 @@ def test_deleting_a_tenant_removes_its_folder_its_keys_and_its_id(
     tenants.create("acme", "")
     secret = keys.create("acme", "a", frozenset(), 0).secret
     assert authenticator.authenticate(secret).tenant_id == "acme"
-    tenants.delete(DEFAULT_TENANT, "acme")
+    delete(tenants, "acme")
     assert folders.removed == ["acme"]
     with pytest.raises(NotFound):
         tenants.get("acme")
@@ -109,7 +110,7 @@ def test_a_deletion_that_was_cut_short_ends_at_the_next_start(
     authenticator.authenticate(secret)
     folders.failure = OSError("killed here")
     with pytest.raises(OSError, match="killed here"):
-        tenants.delete(DEFAULT_TENANT, "acme")
+        delete(tenants, "acme")
     with pytest.raises(NotFound):
         tenants.get("acme")
     with pytest.raises(Unauthenticated):
@@ -128,9 +129,9 @@ def test_a_deletion_that_failed_can_be_tried_again(tenants: Tenants, folders: Fo
     tenants.create("acme", "")
     folders.failure = OSError("busy")
     with pytest.raises(OSError, match="busy"):
-        tenants.delete(DEFAULT_TENANT, "acme")
+        delete(tenants, "acme")
     folders.failure = None
-    tenants.delete(DEFAULT_TENANT, "acme")
+    delete(tenants, "acme")
     assert folders.removed == ["acme"]
 
 
@@ -140,7 +141,7 @@ def test_the_callers_own_tenant_and_the_default_one_cannot_be_deleted(
 ) -> None:
     tenants.create("acme", "")
     with pytest.raises(FailedPrecondition):
-        tenants.delete(caller, target)
+        delete(tenants, target, caller)
     assert folders.removed == []
     assert tenants.get(target).id == target
 
@@ -149,7 +150,7 @@ def test_deleting_a_tenant_that_is_not_there_is_not_found(
     tenants: Tenants, folders: Folders
 ) -> None:
     with pytest.raises(NotFound):
-        tenants.delete(DEFAULT_TENANT, "nobody")
+        delete(tenants, "nobody")
     assert folders.removed == []
 
 
@@ -161,5 +162,5 @@ def test_tenants_with_work_left_are_remembered_until_they_are_clean(
         catalog.tenants.mark_dirty(tenant_id)
     catalog.tenants.mark_dirty("nobody")
     catalog.tenants.mark_clean("b")
-    tenants.delete(DEFAULT_TENANT, "c")
+    delete(tenants, "c")
     assert catalog.tenants.dirty_tenants() == ["a"]

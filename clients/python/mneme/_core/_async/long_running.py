@@ -12,7 +12,7 @@ from mneme.errors import DeadlineExceededError, UnavailableError
 class AsyncLongRunning(Followed[OperationT, AnswerT_co]):
     """Work that the server does after the call has answered, as it was last seen.
 
-        backup = await client.start_backup()
+        backup = await client.backup()
         answer = await backup.result(timeout=600)
         print(answer.path)
 

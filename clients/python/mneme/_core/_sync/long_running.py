@@ -14,7 +14,7 @@ from mneme.errors import DeadlineExceededError, UnavailableError
 class LongRunning(Followed[OperationT, AnswerT_co]):
     """Work that the server does after the call has answered, as it was last seen.
 
-        backup = client.start_backup()
+        backup = client.backup()
         answer = backup.result(timeout=600)
         print(answer.path)
 

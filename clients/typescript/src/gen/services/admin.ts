@@ -11,14 +11,10 @@ import type {
   GetStatsRequestInit,
   ListApiKeysRequestInit,
   ListTenantsRequestInit,
+  MoveTenantRequestInit,
+  ReindexRequestInit,
   RestoreRequestInit,
   RevokeApiKeyRequestInit,
-  StartBackupRequestInit,
-  StartDeleteTenantRequestInit,
-  StartForgetRequestInit,
-  StartMoveTenantRequestInit,
-  StartReindexRequestInit,
-  StartRestoreRequestInit,
   WhoAmIRequestInit,
 } from "../inits.js";
 import type {
@@ -31,14 +27,10 @@ import type {
   GetStatsResponse,
   ListApiKeysResponse,
   ListTenantsResponse,
+  MoveTenantResponse,
+  ReindexResponse,
   RestoreResponse,
   RevokeApiKeyResponse,
-  StartBackupResponse,
-  StartDeleteTenantResponse,
-  StartForgetResponse,
-  StartMoveTenantResponse,
-  StartReindexResponse,
-  StartRestoreResponse,
   Tenant,
   WhoAmIResponse,
 } from "../mneme/v1/admin_service_pb.js";
@@ -65,16 +57,20 @@ export interface AdminMethods {
    */
   listTenants(request?: ListTenantsRequestInit, options?: CallOptions): Promise<ListTenantsResponse>;
   /**
-   * Deletes a tenant: revokes its keys and removes its folder with everything
-   * in it. Only a backup can bring it back. If several servers have the tenant,
-   * every running one has removed its index when the call answers.
+   * Deletes a tenant, as an operation: revokes its keys and removes its folder
+   * with everything in it. Only a backup can bring it back. Operations that keys
+   * of the tenant started are called off; those of the administrator on it end
+   * first. Then the tenant takes no more calls, those in flight end, and the
+   * deletion cannot be cancelled. If several servers have the tenant, every
+   * running one has removed its index when the operation has ended.
    *
-   * Scope: admin. Repeatable: no.
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-   * UNAVAILABLE when the tenant still has calls running or is being moved, or
-   * another server is still removing its index; it takes no more calls, and trying
-   * again deletes it.
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+   * yet (100 of the administrator's, 100 of a tenant's).
    */
   deleteTenant(request: DeleteTenantRequestInit, options?: CallOptions): Promise<DeleteTenantResponse>;
   /**
@@ -125,70 +121,44 @@ export interface AdminMethods {
   getStats(request?: GetStatsRequestInit, options?: CallOptions): Promise<GetStatsResponse>;
   /**
    * Makes a consistent copy of a tenant's database in the server's backup
-   * folder, even while the tenant is in use. Restore takes it from there.
+   * folder, as an operation, even while the tenant is in use. Restore takes it
+   * from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
    *
-   * Scope: admin. Repeatable: no.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * the disk is full.
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `backup`, which ends with a BackupResult.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+   * PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * the disk is full, or too many operations have not ended yet (100 of the
+   * administrator's, 100 of a tenant's).
    */
   backup(request?: BackupRequestInit, options?: CallOptions): Promise<BackupResponse>;
   /**
-   * Replaces everything a tenant holds with a backup. What was there is backed
-   * up first, so another restore can undo this one. The indexes are rebuilt.
-   * The tenant's calls in flight finish first, and those that arrive in the
-   * meantime are told to try again; other tenants notice nothing. Keys are not
-   * part of a backup and stay as they are.
+   * Replaces everything a tenant holds with a backup, as an operation. What was
+   * there is backed up first, so another restore can undo this one. The backup
+   * is checked and copied while the tenant is in use; the operation can be
+   * cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+   * tenant's calls in flight finish before it is replaced, and those that arrive
+   * in the meantime are told to try again; other tenants notice nothing. Keys
+   * are not part of a backup and stay as they are.
    *
-   * Scope: admin. Repeatable: no.
+   * The operation fails, and changes nothing, with DATA_LOSS if the backup is
+   * damaged, with FAILED_PRECONDITION if it was made with another embedding
+   * model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+   * full, and with UNAVAILABLE if the tenant's calls do not end in time.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `restore`, which ends with a RestoreResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-   * when the backup was made with another embedding model; FAILED_PRECONDITION
-   * when the backup was written by a newer server; RESOURCE_EXHAUSTED
-   * (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-   * not end in time (nothing is changed).
+   * FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+   * operations have not ended yet (100 of the administrator's, 100 of a tenant's).
    */
   restore(request: RestoreRequestInit, options?: CallOptions): Promise<RestoreResponse>;
   /**
-   * Starts what Backup does, as an operation: for a tenant that takes longer to
-   * copy than a call may last.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `backup`, which ends with a BackupResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * too many operations have not ended yet (100 of the administrator's, 100 of a
-   * tenant's).
-   */
-  startBackup(request?: StartBackupRequestInit, options?: CallOptions): Promise<StartBackupResponse>;
-  /**
-   * Starts what Restore does, as an operation. The backup is checked and copied
-   * while the tenant is in use; the operation can be cancelled until the
-   * tenant's data is replaced.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `restore`, which ends with a RestoreResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-   * ALREADY_EXISTS when the id is taken by an operation that does something else;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-   * yet (100 of the administrator's, 100 of a tenant's).
-   */
-  startRestore(request: StartRestoreRequestInit, options?: CallOptions): Promise<StartRestoreResponse>;
-  /**
-   * Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-   * it runs.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-   * ALREADY_EXISTS when the id is taken by an operation that does something else;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-   * yet (100 of the administrator's, 100 of a tenant's).
-   */
-  startDeleteTenant(request: StartDeleteTenantRequestInit, options?: CallOptions): Promise<StartDeleteTenantResponse>;
-  /**
-   * Starts to embed all memories of a tenant again with the model that the
-   * server runs, and to build its indexes anew, as an operation. This is needed
+   * Embeds all memories of a tenant again with the model that the server runs,
+   * and builds its indexes anew, as an operation. This is needed
    * after a change of the embedding model: a tenant whose memories were
    * embedded with another one is refused until then. The tenant can be used
    * meanwhile; its memories are found by their words at once, and by their
@@ -196,16 +166,16 @@ export interface AdminMethods {
    * it has begun to embed.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `reindex`, which ends with a ReindexResponse.
+   * Starts: an operation `reindex`, which ends with a ReindexResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
    * too many operations have not ended yet (100 of the administrator's, 100 of a
    * tenant's).
    */
-  startReindex(request?: StartReindexRequestInit, options?: CallOptions): Promise<StartReindexResponse>;
+  reindex(request?: ReindexRequestInit, options?: CallOptions): Promise<ReindexResponse>;
   /**
-   * Starts to move a tenant to another database, as an operation, while it is
-   * read and written: from the server's own to one that the server's settings
+   * Moves a tenant to another database, as an operation, while it is read and
+   * written: from the server's own to one that the server's settings
    * name (MNEME_DATABASES). The tenant's rows are copied and compared while it
    * is in use, and what changes meanwhile is brought over. Then its calls in
    * flight have ten seconds to finish, and those that arrive are told to try
@@ -216,7 +186,7 @@ export interface AdminMethods {
    * tokens, certificates and keys stay valid.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+   * Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
    * database; ALREADY_EXISTS when the database already has another tenant of this
    * name, or the id is taken by an operation that does something else;
@@ -225,48 +195,36 @@ export interface AdminMethods {
    * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
    * yet (100 of the administrator's, 100 of a tenant's).
    */
-  startMoveTenant(request?: StartMoveTenantRequestInit, options?: CallOptions): Promise<StartMoveTenantResponse>;
+  moveTenant(request?: MoveTenantRequestInit, options?: CallOptions): Promise<MoveTenantResponse>;
   /**
-   * Forgets for good what is named, and what follows from it: for a session,
-   * its events, summary, handover, lessons, reflections and episodes; for
-   * episodes, the skills consolidated from them; steps that learning sessions
-   * learned from, and what they learned from them; and for all of these, their
-   * vectors and tags and their places in queues and caches. Name it by one of
-   * `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+   * Forgets for good what is named, and what follows from it, as an operation:
+   * for a session, its events, summary, handover, lessons, reflections and
+   * episodes; for episodes, the skills consolidated from them; steps that
+   * learning sessions learned from, and what they learned from them; and for all
+   * of these, their vectors and tags and their places in queues and caches. Name
+   * it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
    *
-   * It is hidden in one transaction: from then on nobody finds it. Then the
-   * tenant's files are rewritten without it, while the tenant is in use; writes
-   * wait for part of that time. The call waits until this is done and answers
-   * with the receipt. If the caller does not wait, or the server stops, the
-   * work goes on by itself, as the operation `operation_id`. If several servers
-   * have the tenant, none that is running holds anything of it by then; the
-   * receipt names those that are off.
+   * It is hidden in one transaction before the call answers: from then on nobody
+   * finds it. Then the tenant's files are rewritten without it, while the tenant
+   * is in use; writes wait for part of that time. The operation, which cannot be
+   * cancelled, ends when this is done, with the receipt. If several servers have
+   * the tenant, none that is running holds anything of it by then; the receipt
+   * names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+   * disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+   * for its files to be rewritten; what was hidden stays hidden.
    *
    * Hash chains and the tenant's log still verify; they show the places as
    * forgotten. An event that is sent again under the same id stays forgotten.
    * If a backup from before is restored later, it is forgotten again.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `forget`, which ends with a ForgetReceipt.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
    * the disk is full, or too many operations have not ended yet (100 of the
-   * administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-   * tenant go on for too long for its files to be rewritten; what was hidden stays
-   * hidden.
+   * administrator's); what was hidden stays hidden.
    */
   forget(request?: ForgetRequestInit, options?: CallOptions): Promise<ForgetResponse>;
-  /**
-   * Starts what Forget does, as an operation. When it answers, what is to be
-   * forgotten is already hidden. It cannot be cancelled.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `forget`, which ends with a ForgetResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * too many operations have not ended yet (100 of the administrator's, 100 of a
-   * tenant's).
-   */
-  startForget(request?: StartForgetRequestInit, options?: CallOptions): Promise<StartForgetResponse>;
   /**
    * The items of all pages, one after the other.
    *
@@ -305,8 +263,8 @@ export const adminMethods: ServiceMethods<AdminMethods> = {
     },
     deleteTenant: {
       method: AdminService.method.deleteTenant,
-      repeatable: false,
-      madeIds: [],
+      repeatable: true,
+      madeIds: [["operationId"]],
     },
     createApiKey: {
       method: AdminService.method.createApiKey,
@@ -335,46 +293,26 @@ export const adminMethods: ServiceMethods<AdminMethods> = {
     },
     backup: {
       method: AdminService.method.backup,
-      repeatable: false,
-      madeIds: [],
+      repeatable: true,
+      madeIds: [["operationId"]],
     },
     restore: {
       method: AdminService.method.restore,
-      repeatable: false,
-      madeIds: [],
-    },
-    startBackup: {
-      method: AdminService.method.startBackup,
       repeatable: true,
       madeIds: [["operationId"]],
     },
-    startRestore: {
-      method: AdminService.method.startRestore,
+    reindex: {
+      method: AdminService.method.reindex,
       repeatable: true,
       madeIds: [["operationId"]],
     },
-    startDeleteTenant: {
-      method: AdminService.method.startDeleteTenant,
-      repeatable: true,
-      madeIds: [["operationId"]],
-    },
-    startReindex: {
-      method: AdminService.method.startReindex,
-      repeatable: true,
-      madeIds: [["operationId"]],
-    },
-    startMoveTenant: {
-      method: AdminService.method.startMoveTenant,
+    moveTenant: {
+      method: AdminService.method.moveTenant,
       repeatable: true,
       madeIds: [["operationId"]],
     },
     forget: {
       method: AdminService.method.forget,
-      repeatable: true,
-      madeIds: [["operationId"]],
-    },
-    startForget: {
-      method: AdminService.method.startForget,
       repeatable: true,
       madeIds: [["operationId"]],
     },

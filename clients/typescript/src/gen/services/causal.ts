@@ -17,7 +17,6 @@ import type {
   ListEdgesRequestInit,
   ListExperimentsRequestInit,
   RecordObservationRequestInit,
-  StartDiscoverRequestInit,
   TraceEffectsRequestInit,
   UpdateDiscoveryScheduleRequestInit,
   UpdateEdgeRequestInit,
@@ -34,7 +33,6 @@ import type { UpdateEdgeResponse } from "../mneme/v1/causal_service_pb.js";
 import type {
   DiscoverResponse,
   GetDiscoveryScheduleResponse,
-  StartDiscoverResponse,
   UpdateDiscoveryScheduleResponse,
 } from "../mneme/v1/discovery_pb.js";
 import type {
@@ -185,28 +183,21 @@ export interface CausalMethods {
   /**
    * Estimates from episodes how their labels, tools and skills change reward
    * and success, adjusted for what was known before each attempt, and keeps as
-   * edges what is sure. Skills are those that an episode's metadata names, by
-   * id or name, under "skills" or "skill". Running it again on the same
-   * episodes changes nothing; effects that no longer hold lose their edges.
-   *
-   * Scope: write and read. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-   * that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-   * episodes is more than 500,000: use StartDiscover.
-   */
-  discover(request?: DiscoverRequestInit, options?: CallOptions): Promise<DiscoverResponse>;
-  /**
-   * Starts what Discover does as an operation, of any size.
+   * edges what is sure, as an operation. Skills are those that an episode's
+   * metadata names, by id or name, under "skills" or "skill". Running it again
+   * on the same episodes changes nothing; effects that no longer hold lose their
+   * edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+   * has what `adjust_for` names.
    *
    * Scope: write and read. Repeatable: with `operation_id`, which the clients fill
    * in.
-   * Starts: an operation `discover`, which ends with a DiscoverResponse.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-   * that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-   * operations of the tenant have not ended yet (100).
+   * Starts: an operation `discover`, which ends with a DiscoverResult.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
+   * that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * too many operations of the tenant have not ended yet (100).
    */
-  startDiscover(request?: StartDiscoverRequestInit, options?: CallOptions): Promise<StartDiscoverResponse>;
+  discover(request?: DiscoverRequestInit, options?: CallOptions): Promise<DiscoverResponse>;
   /**
    * Returns the schedule by which the server discovers on its own.
    *
@@ -215,10 +206,10 @@ export interface CausalMethods {
    */
   getDiscoverySchedule(request?: GetDiscoveryScheduleRequestInit, options?: CallOptions): Promise<GetDiscoveryScheduleResponse>;
   /**
-   * Updates the schedule by which the server does what StartDiscover does, once
-   * every night, or stops that. A changed schedule takes effect the next night. A
-   * night in which no episode has what `adjust_for` names ends in a failed
-   * operation, which says so.
+   * Updates the schedule by which the server does what Discover does, once every
+   * night, or stops that. A changed schedule takes effect the next night. A night
+   * in which no episode has what `adjust_for` names ends in a failed operation,
+   * which says so.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
@@ -324,11 +315,6 @@ export const causalMethods: ServiceMethods<CausalMethods> = {
     },
     discover: {
       method: CausalService.method.discover,
-      repeatable: true,
-      madeIds: [],
-    },
-    startDiscover: {
-      method: CausalService.method.startDiscover,
       repeatable: true,
       madeIds: [["operationId"]],
     },

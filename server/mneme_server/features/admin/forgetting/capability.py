@@ -69,7 +69,7 @@ def _build(host: Host) -> Parts:
     kinds.bring(descriptor, {FORGET: erase})
     reserve = host.get(Reserve)
     operations.hold(FORGET, reserve.lent)
-    calls = ForgettingCalls(tenants, forget, erase, kinds, operations, lent=reserve.lent)
+    calls = ForgettingCalls(tenants, forget, erase, kinds, lent=reserve.lent)
     return Parts(calls=[Service(descriptor, calls)], resume=calls.go_on)
 
 

@@ -84,7 +84,9 @@ class Erase:
         if not self.forget.is_erased(tenant_id, forgetting_id):
             self._erase(task, tenant_id, forgetting_id)
         self.forget.catalog.erased(tenant_id, forgetting_id)
-        return {"receipt": self.told(tenant_id, forgetting_id).receipt}
+        receipt = self.told(tenant_id, forgetting_id).receipt
+        assert receipt is not None
+        return receipt
 
     def _erase(self, task: OperationTask, tenant_id: str, forgetting_id: str) -> None:
         task.report("hiding")

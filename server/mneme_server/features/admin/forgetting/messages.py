@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from google.protobuf import json_format
 from mneme.v1 import admin_service_pb2 as pb
-from mneme.v1 import forgetting_pb2
+from mneme.v1 import forgetting_pb2, operation_pb2
 
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.engine.corpus.forgetting import ForgetFilter, ForgetSelection
+from mneme_server.features.admin.forgetting.erasure import FORGET
 from mneme_server.features.admin.forgetting.model import Forgetting, ForgettingOutcome
 
 _ONE_OF = ("user_id", "agent_id", "session_id", "items", "filter")
 
 
-def selection_of(request: pb.ForgetRequest | pb.StartForgetRequest) -> ForgetSelection:
+def selection_of(request: pb.ForgetRequest) -> ForgetSelection:
     """Return what a request names.
 
     Raises:
@@ -70,8 +71,19 @@ def _filter(given: forgetting_pb2.ForgetFilter) -> ForgetFilter:
     )
 
 
-def previewed(tenant_id: str, outcome: ForgettingOutcome) -> forgetting_pb2.ForgetReceipt:
-    """Return what a dry run answers."""
+def dry_run(tenant_id: str, outcome: ForgettingOutcome) -> operation_pb2.Operation:
+    """Return what a dry run answers: an operation that never was one, and has ended."""
+    done = operation_pb2.Operation(
+        kind=FORGET,
+        tenant_id=tenant_id,
+        state=operation_pb2.OPERATION_STATE_SUCCEEDED,
+        done=True,
+    )
+    done.response.Pack(_previewed(tenant_id, outcome))
+    return done
+
+
+def _previewed(tenant_id: str, outcome: ForgettingOutcome) -> forgetting_pb2.ForgetReceipt:
     return forgetting_pb2.ForgetReceipt(
         tenant_id=tenant_id,
         counts=[
@@ -86,7 +98,7 @@ def receipt(tenant_id: str, forgetting: Forgetting) -> forgetting_pb2.ForgetRece
     """Return the receipt of a forgetting, as far as it has come."""
     if forgetting.receipt is not None:
         return json_format.ParseDict(dict(forgetting.receipt), forgetting_pb2.ForgetReceipt())
-    said = previewed(tenant_id, forgetting.outcome)
+    said = _previewed(tenant_id, forgetting.outcome)
     said.id = forgetting.id
     said.leaves.extend(
         forgetting_pb2.LeafRange(first=first, last=last) for first, last in forgetting.leaves

@@ -168,25 +168,28 @@ class BackupFiles:
         names = sorted(path.name for path in (self._backups / tenant_id).glob("*.db"))
         return [name for name in names if _made_us(name) <= time_us]
 
-    def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
-        """Copy the tenant's database as it is now."""
+    def require_file(self, tenant_id: str) -> None:
+        """Check that the tenant has a database of its own."""
         self._require_file(tenant_id, "making backups")
+
+    def backup(self, tenant_id: str, step: Step, name: str) -> Backup:
+        """Copy the tenant's database as it is now."""
+        self.require_file(tenant_id)
         with self._registry.open(tenant_id):
-            return self._copy(tenant_id, step or Silent(), name)
+            return self._copy(tenant_id, step, name)
 
     def discard_part(self, tenant_id: str, name: str) -> None:
         """Remove what was copied for a backup that was cut short."""
         self._part(tenant_id, name).unlink(missing_ok=True)
 
     def require(self, tenant_id: str, name: str) -> None:
-        """Check that the tenant has a backup of this file name."""
+        """Check that the tenant has a backup of this file name, and can be restored."""
+        self._require_file(tenant_id, "restoring backups")
         if Path(name).name != name or not (self._backups / tenant_id / name).is_file():
             raise NotFound(f"tenant {tenant_id} has no backup {name}", field="backup")
 
-    def stage(self, tenant_id: str, name: str, staged: str, step: Step | None = None) -> None:
+    def stage(self, tenant_id: str, name: str, staged: str, step: Step) -> None:
         """Copy the backup of this file name to `staged`, and see that it can take the place."""
-        step = step or Silent()
-        self._require_file(tenant_id, "restoring backups")
         self.require(tenant_id, name)
         source = self._backups / tenant_id / name
         self.discard(tenant_id, staged)
@@ -364,7 +367,11 @@ class BackupFiles:
 class NoBackups(BackupFiles):
     """Refuses what would need a tenant's own file, where all tenants share a database."""
 
-    def backup(self, tenant_id: str, step: Step | None = None, name: str = "") -> Backup:
+    def require_file(self, tenant_id: str) -> None:
+        """Refuse."""
+        raise _not_here("making backups")
+
+    def backup(self, tenant_id: str, step: Step, name: str) -> Backup:
         """Refuse."""
         raise _not_here("making backups")
 
@@ -372,7 +379,7 @@ class NoBackups(BackupFiles):
         """Refuse."""
         raise _not_here("restoring backups")
 
-    def stage(self, tenant_id: str, name: str, staged: str, step: Step | None = None) -> None:
+    def stage(self, tenant_id: str, name: str, staged: str, step: Step) -> None:
         """Refuse."""
         raise _not_here("restoring backups")
 

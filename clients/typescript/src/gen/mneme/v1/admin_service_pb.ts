@@ -10,7 +10,7 @@ import type { Duration, DurationJson, Timestamp, TimestampJson } from "@bufbuild
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { KeyScope, KeyScopeJson } from "./auth_pb.js";
 import { file_mneme_v1_auth } from "./auth_pb.js";
-import type { ForgetFilter, ForgetFilterJson, ForgetItem, ForgetItemJson, ForgetReceipt, ForgetReceiptJson } from "./forgetting_pb.js";
+import type { ForgetFilter, ForgetFilterJson, ForgetItem, ForgetItemJson } from "./forgetting_pb.js";
 import { file_mneme_v1_forgetting } from "./forgetting_pb.js";
 import type { Operation, OperationJson } from "./operation_pb.js";
 import { file_mneme_v1_operation } from "./operation_pb.js";
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/admin_service.proto.
  */
 export const file_mneme_v1_admin_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJsCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGRhdGFiYXNlGAQgASgJIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIPCg1XaG9BbUlSZXF1ZXN0IoUBCg5XaG9BbUlSZXNwb25zZRIRCgl0ZW5hbnRfaWQYASABKAkSEgoKYXBpX2tleV9pZBgCIAEoCRIUCgxhcGlfa2V5X25hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBSJCChNDcmVhdGVUZW5hbnRSZXF1ZXN0EhMKCXRlbmFudF9pZBgBIAEoCUIAEhYKDGRpc3BsYXlfbmFtZRgCIAEoCUIAIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCI/ChJMaXN0VGVuYW50c1JlcXVlc3QSEwoJcGFnZV9zaXplGAEgASgFQgASFAoKcGFnZV90b2tlbhgCIAEoCUIAIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKgoTRGVsZXRlVGVuYW50UmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCACIlChREZWxldGVUZW5hbnRSZXNwb25zZRINCgVub2RlcxgBIAMoCSJ2ChNDcmVhdGVBcGlLZXlSZXF1ZXN0EhMKCXRlbmFudF9pZBgBIAEoCUIAEg4KBG5hbWUYAiABKAlCABIkCgZzY29wZXMYAyADKA4yEi5tbmVtZS52MS5LZXlTY29wZUIAEhQKCnJhdGVfbGltaXQYBCABKAVCACJJChRDcmVhdGVBcGlLZXlSZXNwb25zZRIhCgdhcGlfa2V5GAEgASgLMhAubW5lbWUudjEuQXBpS2V5Eg4KBnNlY3JldBgCIAEoCSJtChJMaXN0QXBpS2V5c1JlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASFwoPaW5jbHVkZV9yZXZva2VkGAIgASgIEhMKCXBhZ2Vfc2l6ZRgDIAEoBUIAEhQKCnBhZ2VfdG9rZW4YBCABKAlCACJSChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiIKCGFwaV9rZXlzGAEgAygLMhAubW5lbWUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIrChNSZXZva2VBcGlLZXlSZXF1ZXN0EhQKCmFwaV9rZXlfaWQYASABKAlCACI5ChRSZXZva2VBcGlLZXlSZXNwb25zZRIhCgdhcGlfa2V5GAEgASgLMhAubW5lbWUudjEuQXBpS2V5IiYKD0dldFN0YXRzUmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCACL5AQoLVGVuYW50U3RhdHMSEQoJdGVuYW50X2lkGAEgASgJEhMKC2V2ZW50X2NvdW50GAIgASgDEhUKDXNlc3Npb25fY291bnQYAyABKAMSEwoLYWdlbnRfY291bnQYBCABKAMSFAoMbGVzc29uX2NvdW50GAUgASgDEhQKDG1lbW9yeV9jb3VudBgGIAEoAxIUCgx2ZWN0b3JfY291bnQYByABKAMSFQoNcGVuZGluZ19jb3VudBgIIAEoAxIUCgxmYWlsZWRfY291bnQYCSABKAMSEgoKZGlza19ieXRlcxgKIAEoAxITCgtkZW5zZV9pbmRleBgLIAEoCSKaAQoKU2VydmVySW5mbxIPCgd2ZXJzaW9uGAEgASgJEhcKD2VtYmVkZGluZ19tb2RlbBgCIAEoCRIcChRlbWJlZGRpbmdfZGltZW5zaW9ucxgDIAEoBRIuCgpzdGFydGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIUCgxodHRwX2FkZHJlc3MYBSABKAkiXwoQR2V0U3RhdHNSZXNwb25zZRIlCgZ0ZW5hbnQYASABKAsyFS5tbmVtZS52MS5UZW5hbnRTdGF0cxIkCgZzZXJ2ZXIYAiABKAsyFC5tbmVtZS52MS5TZXJ2ZXJJbmZvIiQKDUJhY2t1cFJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgAiQgoOQmFja3VwUmVzcG9uc2USDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSI3Cg5SZXN0b3JlUmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCABIQCgZiYWNrdXAYAiABKAlCACJeCg9SZXN0b3JlUmVzcG9uc2USFQoNcmVwbGFjZWRfcGF0aBgBIAEoCRIbChNyZXBsYWNlZF9zaXplX2J5dGVzGAIgASgDEhcKD3JlcGxhY2VkX3NoYTI1NhgDIAEoCSJBChJTdGFydEJhY2t1cFJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASFgoMb3BlcmF0aW9uX2lkGAIgASgJQgAiPQoTU3RhcnRCYWNrdXBSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24iVAoTU3RhcnRSZXN0b3JlUmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCABIQCgZiYWNrdXAYAiABKAlCABIWCgxvcGVyYXRpb25faWQYAyABKAlCACI+ChRTdGFydFJlc3RvcmVSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24iRwoYU3RhcnREZWxldGVUZW5hbnRSZXF1ZXN0EhMKCXRlbmFudF9pZBgBIAEoCUIAEhYKDG9wZXJhdGlvbl9pZBgCIAEoCUIAIkMKGVN0YXJ0RGVsZXRlVGVuYW50UmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uIkIKE1N0YXJ0UmVpbmRleFJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASFgoMb3BlcmF0aW9uX2lkGAIgASgJQgAiPgoUU3RhcnRSZWluZGV4UmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uIkAKD1JlaW5kZXhSZXNwb25zZRIUCgxtZW1vcnlfY291bnQYASABKAMSFwoPZW1iZWRkaW5nX21vZGVsGAIgASgJIlkKFlN0YXJ0TW92ZVRlbmFudFJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASEgoIZGF0YWJhc2UYAiABKAlCABIWCgxvcGVyYXRpb25faWQYAyABKAlCACJBChdTdGFydE1vdmVUZW5hbnRSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24ifgoSTW92ZVRlbmFudFJlc3BvbnNlEhAKCGRhdGFiYXNlGAEgASgJEhEKCXJvd19jb3VudBgCIAEoAxIXCg9jYXVnaHRfdXBfY291bnQYAyABKAMSKgoHcmVmdXNlZBgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKQAgoNRm9yZ2V0UmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCABIWCgd1c2VyX2lkGAIgASgJQgBIAIgBARIXCghhZ2VudF9pZBgDIAEoCUIASAGIAQESGQoKc2Vzc2lvbl9pZBgEIAEoCUIASAKIAQESJQoFaXRlbXMYBSADKAsyFC5tbmVtZS52MS5Gb3JnZXRJdGVtQgASJgoGZmlsdGVyGAYgASgLMhYubW5lbWUudjEuRm9yZ2V0RmlsdGVyEhYKDG9wZXJhdGlvbl9pZBgHIAEoCUIAEg8KB2RyeV9ydW4YCCABKAhCCgoIX3VzZXJfaWRCCwoJX2FnZW50X2lkQg0KC19zZXNzaW9uX2lkIjoKDkZvcmdldFJlc3BvbnNlEigKB3JlY2VpcHQYASABKAsyFy5tbmVtZS52MS5Gb3JnZXRSZWNlaXB0IoQCChJTdGFydEZvcmdldFJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASFgoHdXNlcl9pZBgCIAEoCUIASACIAQESFwoIYWdlbnRfaWQYAyABKAlCAEgBiAEBEhkKCnNlc3Npb25faWQYBCABKAlCAEgCiAEBEiUKBWl0ZW1zGAUgAygLMhQubW5lbWUudjEuRm9yZ2V0SXRlbUIAEiYKBmZpbHRlchgGIAEoCzIWLm1uZW1lLnYxLkZvcmdldEZpbHRlchIWCgxvcGVyYXRpb25faWQYByABKAlCAEIKCghfdXNlcl9pZEILCglfYWdlbnRfaWRCDQoLX3Nlc3Npb25faWQiPQoTU3RhcnRGb3JnZXRSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24y3QoKDEFkbWluU2VydmljZRJSCgxDcmVhdGVUZW5hbnQSHS5tbmVtZS52MS5DcmVhdGVUZW5hbnRSZXF1ZXN0Gh4ubW5lbWUudjEuQ3JlYXRlVGVuYW50UmVzcG9uc2UiA5ACABJPCgtMaXN0VGVuYW50cxIcLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RUZW5hbnRzUmVzcG9uc2UiA5ACARJSCgxEZWxldGVUZW5hbnQSHS5tbmVtZS52MS5EZWxldGVUZW5hbnRSZXF1ZXN0Gh4ubW5lbWUudjEuRGVsZXRlVGVuYW50UmVzcG9uc2UiA5ACABJSCgxDcmVhdGVBcGlLZXkSHS5tbmVtZS52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0Gh4ubW5lbWUudjEuQ3JlYXRlQXBpS2V5UmVzcG9uc2UiA5ACABJPCgtMaXN0QXBpS2V5cxIcLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2UiA5ACARJSCgxSZXZva2VBcGlLZXkSHS5tbmVtZS52MS5SZXZva2VBcGlLZXlSZXF1ZXN0Gh4ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2UiA5ACAhJACgZXaG9BbUkSFy5tbmVtZS52MS5XaG9BbUlSZXF1ZXN0GhgubW5lbWUudjEuV2hvQW1JUmVzcG9uc2UiA5ACARJGCghHZXRTdGF0cxIZLm1uZW1lLnYxLkdldFN0YXRzUmVxdWVzdBoaLm1uZW1lLnYxLkdldFN0YXRzUmVzcG9uc2UiA5ACARJACgZCYWNrdXASFy5tbmVtZS52MS5CYWNrdXBSZXF1ZXN0GhgubW5lbWUudjEuQmFja3VwUmVzcG9uc2UiA5ACABJDCgdSZXN0b3JlEhgubW5lbWUudjEuUmVzdG9yZVJlcXVlc3QaGS5tbmVtZS52MS5SZXN0b3JlUmVzcG9uc2UiA5ACABJPCgtTdGFydEJhY2t1cBIcLm1uZW1lLnYxLlN0YXJ0QmFja3VwUmVxdWVzdBodLm1uZW1lLnYxLlN0YXJ0QmFja3VwUmVzcG9uc2UiA5ACABJSCgxTdGFydFJlc3RvcmUSHS5tbmVtZS52MS5TdGFydFJlc3RvcmVSZXF1ZXN0Gh4ubW5lbWUudjEuU3RhcnRSZXN0b3JlUmVzcG9uc2UiA5ACABJhChFTdGFydERlbGV0ZVRlbmFudBIiLm1uZW1lLnYxLlN0YXJ0RGVsZXRlVGVuYW50UmVxdWVzdBojLm1uZW1lLnYxLlN0YXJ0RGVsZXRlVGVuYW50UmVzcG9uc2UiA5ACABJSCgxTdGFydFJlaW5kZXgSHS5tbmVtZS52MS5TdGFydFJlaW5kZXhSZXF1ZXN0Gh4ubW5lbWUudjEuU3RhcnRSZWluZGV4UmVzcG9uc2UiA5ACABJbCg9TdGFydE1vdmVUZW5hbnQSIC5tbmVtZS52MS5TdGFydE1vdmVUZW5hbnRSZXF1ZXN0GiEubW5lbWUudjEuU3RhcnRNb3ZlVGVuYW50UmVzcG9uc2UiA5ACABJACgZGb3JnZXQSFy5tbmVtZS52MS5Gb3JnZXRSZXF1ZXN0GhgubW5lbWUudjEuRm9yZ2V0UmVzcG9uc2UiA5ACABJPCgtTdGFydEZvcmdldBIcLm1uZW1lLnYxLlN0YXJ0Rm9yZ2V0UmVxdWVzdBodLm1uZW1lLnYxLlN0YXJ0Rm9yZ2V0UmVzcG9uc2UiA5ACAGIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_forgetting, file_mneme_v1_operation]);
+  fileDesc("ChxtbmVtZS92MS9hZG1pbl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJsCgZUZW5hbnQSCgoCaWQYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGRhdGFiYXNlGAQgASgJIo8CCgZBcGlLZXkSCgoCaWQYASABKAkSEQoJdGVuYW50X2lkGAIgASgJEgwKBG5hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBRIOCgZwcmVmaXgYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCIPCg1XaG9BbUlSZXF1ZXN0IoUBCg5XaG9BbUlSZXNwb25zZRIRCgl0ZW5hbnRfaWQYASABKAkSEgoKYXBpX2tleV9pZBgCIAEoCRIUCgxhcGlfa2V5X25hbWUYAyABKAkSIgoGc2NvcGVzGAQgAygOMhIubW5lbWUudjEuS2V5U2NvcGUSEgoKcmF0ZV9saW1pdBgFIAEoBSJCChNDcmVhdGVUZW5hbnRSZXF1ZXN0EhMKCXRlbmFudF9pZBgBIAEoCUIAEhYKDGRpc3BsYXlfbmFtZRgCIAEoCUIAIjgKFENyZWF0ZVRlbmFudFJlc3BvbnNlEiAKBnRlbmFudBgBIAEoCzIQLm1uZW1lLnYxLlRlbmFudCI/ChJMaXN0VGVuYW50c1JlcXVlc3QSEwoJcGFnZV9zaXplGAEgASgFQgASFAoKcGFnZV90b2tlbhgCIAEoCUIAIlEKE0xpc3RUZW5hbnRzUmVzcG9uc2USIQoHdGVuYW50cxgBIAMoCzIQLm1uZW1lLnYxLlRlbmFudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiQgoTRGVsZXRlVGVuYW50UmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCABIWCgxvcGVyYXRpb25faWQYAiABKAlCACI+ChREZWxldGVUZW5hbnRSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24iIwoSRGVsZXRlVGVuYW50UmVzdWx0Eg0KBW5vZGVzGAEgAygJInYKE0NyZWF0ZUFwaUtleVJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASDgoEbmFtZRgCIAEoCUIAEiQKBnNjb3BlcxgDIAMoDjISLm1uZW1lLnYxLktleVNjb3BlQgASFAoKcmF0ZV9saW1pdBgEIAEoBUIAIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkSDgoGc2VjcmV0GAIgASgJIm0KEkxpc3RBcGlLZXlzUmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCABIXCg9pbmNsdWRlX3Jldm9rZWQYAiABKAgSEwoJcGFnZV9zaXplGAMgASgFQgASFAoKcGFnZV90b2tlbhgEIAEoCUIAIlIKE0xpc3RBcGlLZXlzUmVzcG9uc2USIgoIYXBpX2tleXMYASADKAsyEC5tbmVtZS52MS5BcGlLZXkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIisKE1Jldm9rZUFwaUtleVJlcXVlc3QSFAoKYXBpX2tleV9pZBgBIAEoCUIAIjkKFFJldm9rZUFwaUtleVJlc3BvbnNlEiEKB2FwaV9rZXkYASABKAsyEC5tbmVtZS52MS5BcGlLZXkiJgoPR2V0U3RhdHNSZXF1ZXN0EhMKCXRlbmFudF9pZBgBIAEoCUIAIvkBCgtUZW5hbnRTdGF0cxIRCgl0ZW5hbnRfaWQYASABKAkSEwoLZXZlbnRfY291bnQYAiABKAMSFQoNc2Vzc2lvbl9jb3VudBgDIAEoAxITCgthZ2VudF9jb3VudBgEIAEoAxIUCgxsZXNzb25fY291bnQYBSABKAMSFAoMbWVtb3J5X2NvdW50GAYgASgDEhQKDHZlY3Rvcl9jb3VudBgHIAEoAxIVCg1wZW5kaW5nX2NvdW50GAggASgDEhQKDGZhaWxlZF9jb3VudBgJIAEoAxISCgpkaXNrX2J5dGVzGAogASgDEhMKC2RlbnNlX2luZGV4GAsgASgJIpoBCgpTZXJ2ZXJJbmZvEg8KB3ZlcnNpb24YASABKAkSFwoPZW1iZWRkaW5nX21vZGVsGAIgASgJEhwKFGVtYmVkZGluZ19kaW1lbnNpb25zGAMgASgFEi4KCnN0YXJ0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGh0dHBfYWRkcmVzcxgFIAEoCSJfChBHZXRTdGF0c1Jlc3BvbnNlEiUKBnRlbmFudBgBIAEoCzIVLm1uZW1lLnYxLlRlbmFudFN0YXRzEiQKBnNlcnZlchgCIAEoCzIULm1uZW1lLnYxLlNlcnZlckluZm8iPAoNQmFja3VwUmVxdWVzdBITCgl0ZW5hbnRfaWQYASABKAlCABIWCgxvcGVyYXRpb25faWQYAiABKAlCACI4Cg5CYWNrdXBSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24iQAoMQmFja3VwUmVzdWx0EgwKBHBhdGgYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIOCgZzaGEyNTYYAyABKAkiTwoOUmVzdG9yZVJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASEAoGYmFja3VwGAIgASgJQgASFgoMb3BlcmF0aW9uX2lkGAMgASgJQgAiOQoPUmVzdG9yZVJlc3BvbnNlEiYKCW9wZXJhdGlvbhgBIAEoCzITLm1uZW1lLnYxLk9wZXJhdGlvbiJcCg1SZXN0b3JlUmVzdWx0EhUKDXJlcGxhY2VkX3BhdGgYASABKAkSGwoTcmVwbGFjZWRfc2l6ZV9ieXRlcxgCIAEoAxIXCg9yZXBsYWNlZF9zaGEyNTYYAyABKAkiPQoOUmVpbmRleFJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASFgoMb3BlcmF0aW9uX2lkGAIgASgJQgAiOQoPUmVpbmRleFJlc3BvbnNlEiYKCW9wZXJhdGlvbhgBIAEoCzITLm1uZW1lLnYxLk9wZXJhdGlvbiI+Cg1SZWluZGV4UmVzdWx0EhQKDG1lbW9yeV9jb3VudBgBIAEoAxIXCg9lbWJlZGRpbmdfbW9kZWwYAiABKAkiVAoRTW92ZVRlbmFudFJlcXVlc3QSEwoJdGVuYW50X2lkGAEgASgJQgASEgoIZGF0YWJhc2UYAiABKAlCABIWCgxvcGVyYXRpb25faWQYAyABKAlCACI8ChJNb3ZlVGVuYW50UmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uInwKEE1vdmVUZW5hbnRSZXN1bHQSEAoIZGF0YWJhc2UYASABKAkSEQoJcm93X2NvdW50GAIgASgDEhcKD2NhdWdodF91cF9jb3VudBgDIAEoAxIqCgdyZWZ1c2VkGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpACCg1Gb3JnZXRSZXF1ZXN0EhMKCXRlbmFudF9pZBgBIAEoCUIAEhYKB3VzZXJfaWQYAiABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAMgASgJQgBIAYgBARIZCgpzZXNzaW9uX2lkGAQgASgJQgBIAogBARIlCgVpdGVtcxgFIAMoCzIULm1uZW1lLnYxLkZvcmdldEl0ZW1CABImCgZmaWx0ZXIYBiABKAsyFi5tbmVtZS52MS5Gb3JnZXRGaWx0ZXISFgoMb3BlcmF0aW9uX2lkGAcgASgJQgASDwoHZHJ5X3J1bhgIIAEoCEIKCghfdXNlcl9pZEILCglfYWdlbnRfaWRCDQoLX3Nlc3Npb25faWQiOAoORm9yZ2V0UmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uMuYHCgxBZG1pblNlcnZpY2USUgoMQ3JlYXRlVGVuYW50Eh0ubW5lbWUudjEuQ3JlYXRlVGVuYW50UmVxdWVzdBoeLm1uZW1lLnYxLkNyZWF0ZVRlbmFudFJlc3BvbnNlIgOQAgASTwoLTGlzdFRlbmFudHMSHC5tbmVtZS52MS5MaXN0VGVuYW50c1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0VGVuYW50c1Jlc3BvbnNlIgOQAgESUgoMRGVsZXRlVGVuYW50Eh0ubW5lbWUudjEuRGVsZXRlVGVuYW50UmVxdWVzdBoeLm1uZW1lLnYxLkRlbGV0ZVRlbmFudFJlc3BvbnNlIgOQAgASUgoMQ3JlYXRlQXBpS2V5Eh0ubW5lbWUudjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBoeLm1uZW1lLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlIgOQAgASTwoLTGlzdEFwaUtleXMSHC5tbmVtZS52MS5MaXN0QXBpS2V5c1JlcXVlc3QaHS5tbmVtZS52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlIgOQAgESUgoMUmV2b2tlQXBpS2V5Eh0ubW5lbWUudjEuUmV2b2tlQXBpS2V5UmVxdWVzdBoeLm1uZW1lLnYxLlJldm9rZUFwaUtleVJlc3BvbnNlIgOQAgISQAoGV2hvQW1JEhcubW5lbWUudjEuV2hvQW1JUmVxdWVzdBoYLm1uZW1lLnYxLldob0FtSVJlc3BvbnNlIgOQAgESRgoIR2V0U3RhdHMSGS5tbmVtZS52MS5HZXRTdGF0c1JlcXVlc3QaGi5tbmVtZS52MS5HZXRTdGF0c1Jlc3BvbnNlIgOQAgESQAoGQmFja3VwEhcubW5lbWUudjEuQmFja3VwUmVxdWVzdBoYLm1uZW1lLnYxLkJhY2t1cFJlc3BvbnNlIgOQAgASQwoHUmVzdG9yZRIYLm1uZW1lLnYxLlJlc3RvcmVSZXF1ZXN0GhkubW5lbWUudjEuUmVzdG9yZVJlc3BvbnNlIgOQAgASQwoHUmVpbmRleBIYLm1uZW1lLnYxLlJlaW5kZXhSZXF1ZXN0GhkubW5lbWUudjEuUmVpbmRleFJlc3BvbnNlIgOQAgASTAoKTW92ZVRlbmFudBIbLm1uZW1lLnYxLk1vdmVUZW5hbnRSZXF1ZXN0GhwubW5lbWUudjEuTW92ZVRlbmFudFJlc3BvbnNlIgOQAgASQAoGRm9yZ2V0EhcubW5lbWUudjEuRm9yZ2V0UmVxdWVzdBoYLm1uZW1lLnYxLkZvcmdldFJlc3BvbnNlIgOQAgBiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_mneme_v1_auth, file_mneme_v1_forgetting, file_mneme_v1_operation]);
 
 /**
  * Tenant is a separate memory with its own folder.
@@ -569,6 +569,15 @@ export type DeleteTenantRequest = Message<"mneme.v1.DeleteTenantRequest"> & {
    * @generated from field: string tenant_id = 1;
    */
   tenantId: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId: string;
 };
 
 /**
@@ -584,6 +593,15 @@ export type DeleteTenantRequestJson = {
    * @generated from field: string tenant_id = 1;
    */
   tenantId?: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId?: string;
 };
 
 /**
@@ -594,11 +612,46 @@ export const DeleteTenantRequestSchema: GenMessage<DeleteTenantRequest, {jsonTyp
   messageDesc(file_mneme_v1_admin_service, 8);
 
 /**
- * The tenant has been deleted.
+ * The operation that was started.
  *
  * @generated from message mneme.v1.DeleteTenantResponse
  */
 export type DeleteTenantResponse = Message<"mneme.v1.DeleteTenantResponse"> & {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.DeleteTenantResponse
+ */
+export type DeleteTenantResponseJson = {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: OperationJson;
+};
+
+/**
+ * Describes the message mneme.v1.DeleteTenantResponse.
+ * Use `create(DeleteTenantResponseSchema)` to create a new message.
+ */
+export const DeleteTenantResponseSchema: GenMessage<DeleteTenantResponse, {jsonType: DeleteTenantResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 9);
+
+/**
+ * The tenant has been deleted.
+ *
+ * @generated from message mneme.v1.DeleteTenantResult
+ */
+export type DeleteTenantResult = Message<"mneme.v1.DeleteTenantResult"> & {
   /**
    * The names of servers that were off and may have an index of it on their
    * disks, which they remove when they start. Empty if only one server has the
@@ -612,9 +665,9 @@ export type DeleteTenantResponse = Message<"mneme.v1.DeleteTenantResponse"> & {
 /**
  * The tenant has been deleted.
  *
- * @generated from message mneme.v1.DeleteTenantResponse
+ * @generated from message mneme.v1.DeleteTenantResult
  */
-export type DeleteTenantResponseJson = {
+export type DeleteTenantResultJson = {
   /**
    * The names of servers that were off and may have an index of it on their
    * disks, which they remove when they start. Empty if only one server has the
@@ -626,11 +679,11 @@ export type DeleteTenantResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.DeleteTenantResponse.
- * Use `create(DeleteTenantResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.DeleteTenantResult.
+ * Use `create(DeleteTenantResultSchema)` to create a new message.
  */
-export const DeleteTenantResponseSchema: GenMessage<DeleteTenantResponse, {jsonType: DeleteTenantResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 9);
+export const DeleteTenantResultSchema: GenMessage<DeleteTenantResult, {jsonType: DeleteTenantResultJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 10);
 
 /**
  * A request to create an API key.
@@ -715,7 +768,7 @@ export type CreateApiKeyRequestJson = {
  * Use `create(CreateApiKeyRequestSchema)` to create a new message.
  */
 export const CreateApiKeyRequestSchema: GenMessage<CreateApiKeyRequest, {jsonType: CreateApiKeyRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 10);
+  messageDesc(file_mneme_v1_admin_service, 11);
 
 /**
  * The new key.
@@ -766,7 +819,7 @@ export type CreateApiKeyResponseJson = {
  * Use `create(CreateApiKeyResponseSchema)` to create a new message.
  */
 export const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse, {jsonType: CreateApiKeyResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 11);
+  messageDesc(file_mneme_v1_admin_service, 12);
 
 /**
  * A request for API keys.
@@ -849,7 +902,7 @@ export type ListApiKeysRequestJson = {
  * Use `create(ListApiKeysRequestSchema)` to create a new message.
  */
 export const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest, {jsonType: ListApiKeysRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 12);
+  messageDesc(file_mneme_v1_admin_service, 13);
 
 /**
  * A page of keys.
@@ -898,7 +951,7 @@ export type ListApiKeysResponseJson = {
  * Use `create(ListApiKeysResponseSchema)` to create a new message.
  */
 export const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse, {jsonType: ListApiKeysResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 13);
+  messageDesc(file_mneme_v1_admin_service, 14);
 
 /**
  * A request to revoke a key.
@@ -935,7 +988,7 @@ export type RevokeApiKeyRequestJson = {
  * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
  */
 export const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest, {jsonType: RevokeApiKeyRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 14);
+  messageDesc(file_mneme_v1_admin_service, 15);
 
 /**
  * The revoked key.
@@ -970,7 +1023,7 @@ export type RevokeApiKeyResponseJson = {
  * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
  */
 export const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse, {jsonType: RevokeApiKeyResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 15);
+  messageDesc(file_mneme_v1_admin_service, 16);
 
 /**
  * A request for statistics.
@@ -1007,7 +1060,7 @@ export type GetStatsRequestJson = {
  * Use `create(GetStatsRequestSchema)` to create a new message.
  */
 export const GetStatsRequestSchema: GenMessage<GetStatsRequest, {jsonType: GetStatsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 16);
+  messageDesc(file_mneme_v1_admin_service, 17);
 
 /**
  * TenantStats counts what a tenant holds.
@@ -1184,7 +1237,7 @@ export type TenantStatsJson = {
  * Use `create(TenantStatsSchema)` to create a new message.
  */
 export const TenantStatsSchema: GenMessage<TenantStats, {jsonType: TenantStatsJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 17);
+  messageDesc(file_mneme_v1_admin_service, 18);
 
 /**
  * ServerInfo says how the server is set up.
@@ -1277,7 +1330,7 @@ export type ServerInfoJson = {
  * Use `create(ServerInfoSchema)` to create a new message.
  */
 export const ServerInfoSchema: GenMessage<ServerInfo, {jsonType: ServerInfoJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 18);
+  messageDesc(file_mneme_v1_admin_service, 19);
 
 /**
  * Statistics.
@@ -1326,7 +1379,7 @@ export type GetStatsResponseJson = {
  * Use `create(GetStatsResponseSchema)` to create a new message.
  */
 export const GetStatsResponseSchema: GenMessage<GetStatsResponse, {jsonType: GetStatsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 19);
+  messageDesc(file_mneme_v1_admin_service, 20);
 
 /**
  * A request to back up a tenant.
@@ -1341,6 +1394,15 @@ export type BackupRequest = Message<"mneme.v1.BackupRequest"> & {
    * @generated from field: string tenant_id = 1;
    */
   tenantId: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId: string;
 };
 
 /**
@@ -1356,6 +1418,15 @@ export type BackupRequestJson = {
    * @generated from field: string tenant_id = 1;
    */
   tenantId?: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId?: string;
 };
 
 /**
@@ -1363,14 +1434,49 @@ export type BackupRequestJson = {
  * Use `create(BackupRequestSchema)` to create a new message.
  */
 export const BackupRequestSchema: GenMessage<BackupRequest, {jsonType: BackupRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 20);
+  messageDesc(file_mneme_v1_admin_service, 21);
 
 /**
- * The backup.
+ * The operation that was started.
  *
  * @generated from message mneme.v1.BackupResponse
  */
 export type BackupResponse = Message<"mneme.v1.BackupResponse"> & {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.BackupResponse
+ */
+export type BackupResponseJson = {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: OperationJson;
+};
+
+/**
+ * Describes the message mneme.v1.BackupResponse.
+ * Use `create(BackupResponseSchema)` to create a new message.
+ */
+export const BackupResponseSchema: GenMessage<BackupResponse, {jsonType: BackupResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 22);
+
+/**
+ * The backup.
+ *
+ * @generated from message mneme.v1.BackupResult
+ */
+export type BackupResult = Message<"mneme.v1.BackupResult"> & {
   /**
    * The file on the server's machine.
    *
@@ -1396,9 +1502,9 @@ export type BackupResponse = Message<"mneme.v1.BackupResponse"> & {
 /**
  * The backup.
  *
- * @generated from message mneme.v1.BackupResponse
+ * @generated from message mneme.v1.BackupResult
  */
-export type BackupResponseJson = {
+export type BackupResultJson = {
   /**
    * The file on the server's machine.
    *
@@ -1422,11 +1528,11 @@ export type BackupResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.BackupResponse.
- * Use `create(BackupResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.BackupResult.
+ * Use `create(BackupResultSchema)` to create a new message.
  */
-export const BackupResponseSchema: GenMessage<BackupResponse, {jsonType: BackupResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 21);
+export const BackupResultSchema: GenMessage<BackupResult, {jsonType: BackupResultJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 23);
 
 /**
  * A request to restore a tenant.
@@ -1444,13 +1550,22 @@ export type RestoreRequest = Message<"mneme.v1.RestoreRequest"> & {
 
   /**
    * The backup's file name in the tenant's backup folder, i.e. the last part of
-   * the `path` that Backup returned. Put a file from elsewhere into that folder
+   * the `path` that Backup ended with. Put a file from elsewhere into that folder
    * first.
    * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    *
    * @generated from field: string backup = 2;
    */
   backup: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 3;
+   */
+  operationId: string;
 };
 
 /**
@@ -1469,13 +1584,22 @@ export type RestoreRequestJson = {
 
   /**
    * The backup's file name in the tenant's backup folder, i.e. the last part of
-   * the `path` that Backup returned. Put a file from elsewhere into that folder
+   * the `path` that Backup ended with. Put a file from elsewhere into that folder
    * first.
    * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
    *
    * @generated from field: string backup = 2;
    */
   backup?: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 3;
+   */
+  operationId?: string;
 };
 
 /**
@@ -1483,14 +1607,49 @@ export type RestoreRequestJson = {
  * Use `create(RestoreRequestSchema)` to create a new message.
  */
 export const RestoreRequestSchema: GenMessage<RestoreRequest, {jsonType: RestoreRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 22);
+  messageDesc(file_mneme_v1_admin_service, 24);
 
 /**
- * What was replaced.
+ * The operation that was started.
  *
  * @generated from message mneme.v1.RestoreResponse
  */
 export type RestoreResponse = Message<"mneme.v1.RestoreResponse"> & {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.RestoreResponse
+ */
+export type RestoreResponseJson = {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: OperationJson;
+};
+
+/**
+ * Describes the message mneme.v1.RestoreResponse.
+ * Use `create(RestoreResponseSchema)` to create a new message.
+ */
+export const RestoreResponseSchema: GenMessage<RestoreResponse, {jsonType: RestoreResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 25);
+
+/**
+ * What was replaced.
+ *
+ * @generated from message mneme.v1.RestoreResult
+ */
+export type RestoreResult = Message<"mneme.v1.RestoreResult"> & {
   /**
    * A backup of what the tenant held before: its file on the server's machine.
    *
@@ -1516,9 +1675,9 @@ export type RestoreResponse = Message<"mneme.v1.RestoreResponse"> & {
 /**
  * What was replaced.
  *
- * @generated from message mneme.v1.RestoreResponse
+ * @generated from message mneme.v1.RestoreResult
  */
-export type RestoreResponseJson = {
+export type RestoreResultJson = {
   /**
    * A backup of what the tenant held before: its file on the server's machine.
    *
@@ -1542,394 +1701,108 @@ export type RestoreResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.RestoreResponse.
- * Use `create(RestoreResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.RestoreResult.
+ * Use `create(RestoreResultSchema)` to create a new message.
  */
-export const RestoreResponseSchema: GenMessage<RestoreResponse, {jsonType: RestoreResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 23);
-
-/**
- * A request to start a backup.
- *
- * @generated from message mneme.v1.StartBackupRequest
- */
-export type StartBackupRequest = Message<"mneme.v1.StartBackupRequest"> & {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 2;
-   */
-  operationId: string;
-};
-
-/**
- * A request to start a backup.
- *
- * @generated from message mneme.v1.StartBackupRequest
- */
-export type StartBackupRequestJson = {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId?: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 2;
-   */
-  operationId?: string;
-};
-
-/**
- * Describes the message mneme.v1.StartBackupRequest.
- * Use `create(StartBackupRequestSchema)` to create a new message.
- */
-export const StartBackupRequestSchema: GenMessage<StartBackupRequest, {jsonType: StartBackupRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 24);
-
-/**
- * The operation that was started.
- *
- * @generated from message mneme.v1.StartBackupResponse
- */
-export type StartBackupResponse = Message<"mneme.v1.StartBackupResponse"> & {
-  /**
-   * The operation.
-   *
-   * @generated from field: mneme.v1.Operation operation = 1;
-   */
-  operation?: Operation;
-};
-
-/**
- * The operation that was started.
- *
- * @generated from message mneme.v1.StartBackupResponse
- */
-export type StartBackupResponseJson = {
-  /**
-   * The operation.
-   *
-   * @generated from field: mneme.v1.Operation operation = 1;
-   */
-  operation?: OperationJson;
-};
-
-/**
- * Describes the message mneme.v1.StartBackupResponse.
- * Use `create(StartBackupResponseSchema)` to create a new message.
- */
-export const StartBackupResponseSchema: GenMessage<StartBackupResponse, {jsonType: StartBackupResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 25);
-
-/**
- * A request to start a restore.
- *
- * @generated from message mneme.v1.StartRestoreRequest
- */
-export type StartRestoreRequest = Message<"mneme.v1.StartRestoreRequest"> & {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId: string;
-
-  /**
-   * The backup's file name, as for Restore.
-   * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
-   *
-   * @generated from field: string backup = 2;
-   */
-  backup: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 3;
-   */
-  operationId: string;
-};
-
-/**
- * A request to start a restore.
- *
- * @generated from message mneme.v1.StartRestoreRequest
- */
-export type StartRestoreRequestJson = {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId?: string;
-
-  /**
-   * The backup's file name, as for Restore.
-   * Required; up to 200 characters; of the form `^[A-Za-z0-9][A-Za-z0-9._-]*$`.
-   *
-   * @generated from field: string backup = 2;
-   */
-  backup?: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 3;
-   */
-  operationId?: string;
-};
-
-/**
- * Describes the message mneme.v1.StartRestoreRequest.
- * Use `create(StartRestoreRequestSchema)` to create a new message.
- */
-export const StartRestoreRequestSchema: GenMessage<StartRestoreRequest, {jsonType: StartRestoreRequestJson}> = /*@__PURE__*/
+export const RestoreResultSchema: GenMessage<RestoreResult, {jsonType: RestoreResultJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_admin_service, 26);
 
 /**
- * The operation that was started.
+ * A request to embed a tenant again.
  *
- * @generated from message mneme.v1.StartRestoreResponse
+ * @generated from message mneme.v1.ReindexRequest
  */
-export type StartRestoreResponse = Message<"mneme.v1.StartRestoreResponse"> & {
+export type ReindexRequest = Message<"mneme.v1.ReindexRequest"> & {
   /**
-   * The operation.
+   * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
-   * @generated from field: mneme.v1.Operation operation = 1;
+   * @generated from field: string tenant_id = 1;
    */
-  operation?: Operation;
+  tenantId: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId: string;
 };
 
 /**
- * The operation that was started.
+ * A request to embed a tenant again.
  *
- * @generated from message mneme.v1.StartRestoreResponse
+ * @generated from message mneme.v1.ReindexRequest
  */
-export type StartRestoreResponseJson = {
+export type ReindexRequestJson = {
   /**
-   * The operation.
+   * The tenant; empty: the caller's.
+   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
    *
-   * @generated from field: mneme.v1.Operation operation = 1;
+   * @generated from field: string tenant_id = 1;
    */
-  operation?: OperationJson;
+  tenantId?: string;
+
+  /**
+   * The operation's id, so that the request can be sent again without starting
+   * the operation twice.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string operation_id = 2;
+   */
+  operationId?: string;
 };
 
 /**
- * Describes the message mneme.v1.StartRestoreResponse.
- * Use `create(StartRestoreResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.ReindexRequest.
+ * Use `create(ReindexRequestSchema)` to create a new message.
  */
-export const StartRestoreResponseSchema: GenMessage<StartRestoreResponse, {jsonType: StartRestoreResponseJson}> = /*@__PURE__*/
+export const ReindexRequestSchema: GenMessage<ReindexRequest, {jsonType: ReindexRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_admin_service, 27);
 
 /**
- * A request to start deleting a tenant.
- *
- * @generated from message mneme.v1.StartDeleteTenantRequest
- */
-export type StartDeleteTenantRequest = Message<"mneme.v1.StartDeleteTenantRequest"> & {
-  /**
-   * The tenant.
-   * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 2;
-   */
-  operationId: string;
-};
-
-/**
- * A request to start deleting a tenant.
- *
- * @generated from message mneme.v1.StartDeleteTenantRequest
- */
-export type StartDeleteTenantRequestJson = {
-  /**
-   * The tenant.
-   * Required; of the form `^[a-z0-9][a-z0-9_-]{0,62}$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId?: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 2;
-   */
-  operationId?: string;
-};
-
-/**
- * Describes the message mneme.v1.StartDeleteTenantRequest.
- * Use `create(StartDeleteTenantRequestSchema)` to create a new message.
- */
-export const StartDeleteTenantRequestSchema: GenMessage<StartDeleteTenantRequest, {jsonType: StartDeleteTenantRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 28);
-
-/**
  * The operation that was started.
- *
- * @generated from message mneme.v1.StartDeleteTenantResponse
- */
-export type StartDeleteTenantResponse = Message<"mneme.v1.StartDeleteTenantResponse"> & {
-  /**
-   * The operation.
-   *
-   * @generated from field: mneme.v1.Operation operation = 1;
-   */
-  operation?: Operation;
-};
-
-/**
- * The operation that was started.
- *
- * @generated from message mneme.v1.StartDeleteTenantResponse
- */
-export type StartDeleteTenantResponseJson = {
-  /**
-   * The operation.
-   *
-   * @generated from field: mneme.v1.Operation operation = 1;
-   */
-  operation?: OperationJson;
-};
-
-/**
- * Describes the message mneme.v1.StartDeleteTenantResponse.
- * Use `create(StartDeleteTenantResponseSchema)` to create a new message.
- */
-export const StartDeleteTenantResponseSchema: GenMessage<StartDeleteTenantResponse, {jsonType: StartDeleteTenantResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 29);
-
-/**
- * A request to start embedding a tenant again.
- *
- * @generated from message mneme.v1.StartReindexRequest
- */
-export type StartReindexRequest = Message<"mneme.v1.StartReindexRequest"> & {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 2;
-   */
-  operationId: string;
-};
-
-/**
- * A request to start embedding a tenant again.
- *
- * @generated from message mneme.v1.StartReindexRequest
- */
-export type StartReindexRequestJson = {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId?: string;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 2;
-   */
-  operationId?: string;
-};
-
-/**
- * Describes the message mneme.v1.StartReindexRequest.
- * Use `create(StartReindexRequestSchema)` to create a new message.
- */
-export const StartReindexRequestSchema: GenMessage<StartReindexRequest, {jsonType: StartReindexRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 30);
-
-/**
- * The operation that was started.
- *
- * @generated from message mneme.v1.StartReindexResponse
- */
-export type StartReindexResponse = Message<"mneme.v1.StartReindexResponse"> & {
-  /**
-   * The operation.
-   *
-   * @generated from field: mneme.v1.Operation operation = 1;
-   */
-  operation?: Operation;
-};
-
-/**
- * The operation that was started.
- *
- * @generated from message mneme.v1.StartReindexResponse
- */
-export type StartReindexResponseJson = {
-  /**
-   * The operation.
-   *
-   * @generated from field: mneme.v1.Operation operation = 1;
-   */
-  operation?: OperationJson;
-};
-
-/**
- * Describes the message mneme.v1.StartReindexResponse.
- * Use `create(StartReindexResponseSchema)` to create a new message.
- */
-export const StartReindexResponseSchema: GenMessage<StartReindexResponse, {jsonType: StartReindexResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 31);
-
-/**
- * What was embedded again.
  *
  * @generated from message mneme.v1.ReindexResponse
  */
 export type ReindexResponse = Message<"mneme.v1.ReindexResponse"> & {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: Operation;
+};
+
+/**
+ * The operation that was started.
+ *
+ * @generated from message mneme.v1.ReindexResponse
+ */
+export type ReindexResponseJson = {
+  /**
+   * The operation; it has ended already if that took less than a second.
+   *
+   * @generated from field: mneme.v1.Operation operation = 1;
+   */
+  operation?: OperationJson;
+};
+
+/**
+ * Describes the message mneme.v1.ReindexResponse.
+ * Use `create(ReindexResponseSchema)` to create a new message.
+ */
+export const ReindexResponseSchema: GenMessage<ReindexResponse, {jsonType: ReindexResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 28);
+
+/**
+ * What was embedded again.
+ *
+ * @generated from message mneme.v1.ReindexResult
+ */
+export type ReindexResult = Message<"mneme.v1.ReindexResult"> & {
   /**
    * How many memories.
    *
@@ -1948,9 +1821,9 @@ export type ReindexResponse = Message<"mneme.v1.ReindexResponse"> & {
 /**
  * What was embedded again.
  *
- * @generated from message mneme.v1.ReindexResponse
+ * @generated from message mneme.v1.ReindexResult
  */
-export type ReindexResponseJson = {
+export type ReindexResultJson = {
   /**
    * How many memories.
    *
@@ -1967,18 +1840,18 @@ export type ReindexResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.ReindexResponse.
- * Use `create(ReindexResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.ReindexResult.
+ * Use `create(ReindexResultSchema)` to create a new message.
  */
-export const ReindexResponseSchema: GenMessage<ReindexResponse, {jsonType: ReindexResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 32);
+export const ReindexResultSchema: GenMessage<ReindexResult, {jsonType: ReindexResultJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 29);
 
 /**
- * A request to start moving a tenant.
+ * A request to move a tenant.
  *
- * @generated from message mneme.v1.StartMoveTenantRequest
+ * @generated from message mneme.v1.MoveTenantRequest
  */
-export type StartMoveTenantRequest = Message<"mneme.v1.StartMoveTenantRequest"> & {
+export type MoveTenantRequest = Message<"mneme.v1.MoveTenantRequest"> & {
   /**
    * The tenant; empty: the caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
@@ -2006,11 +1879,11 @@ export type StartMoveTenantRequest = Message<"mneme.v1.StartMoveTenantRequest"> 
 };
 
 /**
- * A request to start moving a tenant.
+ * A request to move a tenant.
  *
- * @generated from message mneme.v1.StartMoveTenantRequest
+ * @generated from message mneme.v1.MoveTenantRequest
  */
-export type StartMoveTenantRequestJson = {
+export type MoveTenantRequestJson = {
   /**
    * The tenant; empty: the caller's.
    * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
@@ -2038,20 +1911,20 @@ export type StartMoveTenantRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.StartMoveTenantRequest.
- * Use `create(StartMoveTenantRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.MoveTenantRequest.
+ * Use `create(MoveTenantRequestSchema)` to create a new message.
  */
-export const StartMoveTenantRequestSchema: GenMessage<StartMoveTenantRequest, {jsonType: StartMoveTenantRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 33);
+export const MoveTenantRequestSchema: GenMessage<MoveTenantRequest, {jsonType: MoveTenantRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 30);
 
 /**
  * The operation that was started.
  *
- * @generated from message mneme.v1.StartMoveTenantResponse
+ * @generated from message mneme.v1.MoveTenantResponse
  */
-export type StartMoveTenantResponse = Message<"mneme.v1.StartMoveTenantResponse"> & {
+export type MoveTenantResponse = Message<"mneme.v1.MoveTenantResponse"> & {
   /**
-   * The operation.
+   * The operation; it has ended already if that took less than a second.
    *
    * @generated from field: mneme.v1.Operation operation = 1;
    */
@@ -2061,11 +1934,11 @@ export type StartMoveTenantResponse = Message<"mneme.v1.StartMoveTenantResponse"
 /**
  * The operation that was started.
  *
- * @generated from message mneme.v1.StartMoveTenantResponse
+ * @generated from message mneme.v1.MoveTenantResponse
  */
-export type StartMoveTenantResponseJson = {
+export type MoveTenantResponseJson = {
   /**
-   * The operation.
+   * The operation; it has ended already if that took less than a second.
    *
    * @generated from field: mneme.v1.Operation operation = 1;
    */
@@ -2073,19 +1946,19 @@ export type StartMoveTenantResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.StartMoveTenantResponse.
- * Use `create(StartMoveTenantResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.MoveTenantResponse.
+ * Use `create(MoveTenantResponseSchema)` to create a new message.
  */
-export const StartMoveTenantResponseSchema: GenMessage<StartMoveTenantResponse, {jsonType: StartMoveTenantResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 34);
+export const MoveTenantResponseSchema: GenMessage<MoveTenantResponse, {jsonType: MoveTenantResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 31);
 
 /**
  * What was moved. If the tenant was there already, or had arrived when the
  * server stopped, only `database` is set.
  *
- * @generated from message mneme.v1.MoveTenantResponse
+ * @generated from message mneme.v1.MoveTenantResult
  */
-export type MoveTenantResponse = Message<"mneme.v1.MoveTenantResponse"> & {
+export type MoveTenantResult = Message<"mneme.v1.MoveTenantResult"> & {
   /**
    * Where the tenant is now; empty: in the server's own database.
    *
@@ -2120,9 +1993,9 @@ export type MoveTenantResponse = Message<"mneme.v1.MoveTenantResponse"> & {
  * What was moved. If the tenant was there already, or had arrived when the
  * server stopped, only `database` is set.
  *
- * @generated from message mneme.v1.MoveTenantResponse
+ * @generated from message mneme.v1.MoveTenantResult
  */
-export type MoveTenantResponseJson = {
+export type MoveTenantResultJson = {
   /**
    * Where the tenant is now; empty: in the server's own database.
    *
@@ -2154,11 +2027,11 @@ export type MoveTenantResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.MoveTenantResponse.
- * Use `create(MoveTenantResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.MoveTenantResult.
+ * Use `create(MoveTenantResultSchema)` to create a new message.
  */
-export const MoveTenantResponseSchema: GenMessage<MoveTenantResponse, {jsonType: MoveTenantResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 35);
+export const MoveTenantResultSchema: GenMessage<MoveTenantResult, {jsonType: MoveTenantResultJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 32);
 
 /**
  * A request to forget.
@@ -2309,188 +2182,18 @@ export type ForgetRequestJson = {
  * Use `create(ForgetRequestSchema)` to create a new message.
  */
 export const ForgetRequestSchema: GenMessage<ForgetRequest, {jsonType: ForgetRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 36);
+  messageDesc(file_mneme_v1_admin_service, 33);
 
 /**
- * What was forgotten.
+ * The operation that was started.
  *
  * @generated from message mneme.v1.ForgetResponse
  */
 export type ForgetResponse = Message<"mneme.v1.ForgetResponse"> & {
   /**
-   * The receipt; for a dry run, one without times, leaves and backups. While
-   * the files are still being rewritten it has no `erased_at`.
-   *
-   * @generated from field: mneme.v1.ForgetReceipt receipt = 1;
-   */
-  receipt?: ForgetReceipt;
-};
-
-/**
- * What was forgotten.
- *
- * @generated from message mneme.v1.ForgetResponse
- */
-export type ForgetResponseJson = {
-  /**
-   * The receipt; for a dry run, one without times, leaves and backups. While
-   * the files are still being rewritten it has no `erased_at`.
-   *
-   * @generated from field: mneme.v1.ForgetReceipt receipt = 1;
-   */
-  receipt?: ForgetReceiptJson;
-};
-
-/**
- * Describes the message mneme.v1.ForgetResponse.
- * Use `create(ForgetResponseSchema)` to create a new message.
- */
-export const ForgetResponseSchema: GenMessage<ForgetResponse, {jsonType: ForgetResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 37);
-
-/**
- * A request to start forgetting.
- *
- * @generated from message mneme.v1.StartForgetRequest
- */
-export type StartForgetRequest = Message<"mneme.v1.StartForgetRequest"> & {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId: string;
-
-  /**
-   * This user: sessions, memories and episodes of the user, and events that name
-   * the user in their metadata.
-   * Up to 200 characters, on one line; not blank.
-   *
-   * @generated from field: optional string user_id = 2;
-   */
-  userId?: string;
-
-  /**
-   * This agent: its sessions, its events in others, what it learned, and itself.
-   * Up to 200 characters, on one line; not blank.
-   *
-   * @generated from field: optional string agent_id = 3;
-   */
-  agentId?: string;
-
-  /**
-   * This session.
-   * Up to 200 characters, on one line; not blank.
-   *
-   * @generated from field: optional string session_id = 4;
-   */
-  sessionId?: string;
-
-  /**
-   * These things. Those that do not exist, or no longer do, are left out.
-   * Up to 1,000 entries.
-   *
-   * @generated from field: repeated mneme.v1.ForgetItem items = 5;
-   */
-  items: ForgetItem[];
-
-  /**
-   * What matches this filter.
-   *
-   * @generated from field: mneme.v1.ForgetFilter filter = 6;
-   */
-  filter?: ForgetFilter;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 7;
-   */
-  operationId: string;
-};
-
-/**
- * A request to start forgetting.
- *
- * @generated from message mneme.v1.StartForgetRequest
- */
-export type StartForgetRequestJson = {
-  /**
-   * The tenant; empty: the caller's.
-   * Of the form `^([a-z0-9][a-z0-9_-]{0,62})?$`.
-   *
-   * @generated from field: string tenant_id = 1;
-   */
-  tenantId?: string;
-
-  /**
-   * This user: sessions, memories and episodes of the user, and events that name
-   * the user in their metadata.
-   * Up to 200 characters, on one line; not blank.
-   *
-   * @generated from field: optional string user_id = 2;
-   */
-  userId?: string;
-
-  /**
-   * This agent: its sessions, its events in others, what it learned, and itself.
-   * Up to 200 characters, on one line; not blank.
-   *
-   * @generated from field: optional string agent_id = 3;
-   */
-  agentId?: string;
-
-  /**
-   * This session.
-   * Up to 200 characters, on one line; not blank.
-   *
-   * @generated from field: optional string session_id = 4;
-   */
-  sessionId?: string;
-
-  /**
-   * These things. Those that do not exist, or no longer do, are left out.
-   * Up to 1,000 entries.
-   *
-   * @generated from field: repeated mneme.v1.ForgetItem items = 5;
-   */
-  items?: ForgetItemJson[];
-
-  /**
-   * What matches this filter.
-   *
-   * @generated from field: mneme.v1.ForgetFilter filter = 6;
-   */
-  filter?: ForgetFilterJson;
-
-  /**
-   * The operation's id, so that the request can be sent again without starting
-   * the operation twice.
-   * Up to 200 characters, on one line.
-   *
-   * @generated from field: string operation_id = 7;
-   */
-  operationId?: string;
-};
-
-/**
- * Describes the message mneme.v1.StartForgetRequest.
- * Use `create(StartForgetRequestSchema)` to create a new message.
- */
-export const StartForgetRequestSchema: GenMessage<StartForgetRequest, {jsonType: StartForgetRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 38);
-
-/**
- * The operation that was started.
- *
- * @generated from message mneme.v1.StartForgetResponse
- */
-export type StartForgetResponse = Message<"mneme.v1.StartForgetResponse"> & {
-  /**
-   * The operation.
+   * The operation; it has ended already if that took less than a second. For a
+   * dry run nothing is started: the operation has no id and has ended, with a
+   * receipt without times, leaves and backups.
    *
    * @generated from field: mneme.v1.Operation operation = 1;
    */
@@ -2500,11 +2203,13 @@ export type StartForgetResponse = Message<"mneme.v1.StartForgetResponse"> & {
 /**
  * The operation that was started.
  *
- * @generated from message mneme.v1.StartForgetResponse
+ * @generated from message mneme.v1.ForgetResponse
  */
-export type StartForgetResponseJson = {
+export type ForgetResponseJson = {
   /**
-   * The operation.
+   * The operation; it has ended already if that took less than a second. For a
+   * dry run nothing is started: the operation has no id and has ended, with a
+   * receipt without times, leaves and backups.
    *
    * @generated from field: mneme.v1.Operation operation = 1;
    */
@@ -2512,11 +2217,11 @@ export type StartForgetResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.StartForgetResponse.
- * Use `create(StartForgetResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.ForgetResponse.
+ * Use `create(ForgetResponseSchema)` to create a new message.
  */
-export const StartForgetResponseSchema: GenMessage<StartForgetResponse, {jsonType: StartForgetResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_admin_service, 39);
+export const ForgetResponseSchema: GenMessage<ForgetResponse, {jsonType: ForgetResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_admin_service, 34);
 
 /**
  * AdminService is for the operator of a server. A key with scope admin manages
@@ -2553,16 +2258,20 @@ export const AdminService: GenService<{
     output: typeof ListTenantsResponseSchema;
   },
   /**
-   * Deletes a tenant: revokes its keys and removes its folder with everything
-   * in it. Only a backup can bring it back. If several servers have the tenant,
-   * every running one has removed its index when the call answers.
+   * Deletes a tenant, as an operation: revokes its keys and removes its folder
+   * with everything in it. Only a backup can bring it back. Operations that keys
+   * of the tenant started are called off; those of the administrator on it end
+   * first. Then the tenant takes no more calls, those in flight end, and the
+   * deletion cannot be cancelled. If several servers have the tenant, every
+   * running one has removed its index when the operation has ended.
    *
-   * Scope: admin. Repeatable: no.
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
    * (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-   * UNAVAILABLE when the tenant still has calls running or is being moved, or
-   * another server is still removing its index; it takes no more calls, and trying
-   * again deletes it.
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
+   * yet (100 of the administrator's, 100 of a tenant's).
    *
    * @generated from rpc mneme.v1.AdminService.DeleteTenant
    */
@@ -2649,11 +2358,16 @@ export const AdminService: GenService<{
   },
   /**
    * Makes a consistent copy of a tenant's database in the server's backup
-   * folder, even while the tenant is in use. Restore takes it from there.
+   * folder, as an operation, even while the tenant is in use. Restore takes it
+   * from there. The operation fails with RESOURCE_EXHAUSTED if the disk is full.
    *
-   * Scope: admin. Repeatable: no.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * the disk is full.
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `backup`, which ends with a BackupResult.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION (DATABASE_ERROR) when
+   * PostgreSQL keeps the tenant; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * the disk is full, or too many operations have not ended yet (100 of the
+   * administrator's, 100 of a tenant's).
    *
    * @generated from rpc mneme.v1.AdminService.Backup
    */
@@ -2663,19 +2377,26 @@ export const AdminService: GenService<{
     output: typeof BackupResponseSchema;
   },
   /**
-   * Replaces everything a tenant holds with a backup. What was there is backed
-   * up first, so another restore can undo this one. The indexes are rebuilt.
-   * The tenant's calls in flight finish first, and those that arrive in the
-   * meantime are told to try again; other tenants notice nothing. Keys are not
-   * part of a backup and stay as they are.
+   * Replaces everything a tenant holds with a backup, as an operation. What was
+   * there is backed up first, so another restore can undo this one. The backup
+   * is checked and copied while the tenant is in use; the operation can be
+   * cancelled until the tenant's data is replaced. The indexes are rebuilt. The
+   * tenant's calls in flight finish before it is replaced, and those that arrive
+   * in the meantime are told to try again; other tenants notice nothing. Keys
+   * are not part of a backup and stay as they are.
    *
-   * Scope: admin. Repeatable: no.
+   * The operation fails, and changes nothing, with DATA_LOSS if the backup is
+   * damaged, with FAILED_PRECONDITION if it was made with another embedding
+   * model or written by a newer server, with RESOURCE_EXHAUSTED if the disk is
+   * full, and with UNAVAILABLE if the tenant's calls do not end in time.
+   *
+   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `restore`, which ends with a RestoreResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-   * DATA_LOSS when the backup is damaged; FAILED_PRECONDITION (DIMENSION_MISMATCH)
-   * when the backup was made with another embedding model; FAILED_PRECONDITION
-   * when the backup was written by a newer server; RESOURCE_EXHAUSTED
-   * (QUOTA_EXCEEDED) when the disk is full; UNAVAILABLE when the tenant's calls do
-   * not end in time (nothing is changed).
+   * FAILED_PRECONDITION (DATABASE_ERROR) when PostgreSQL keeps the tenant;
+   * ALREADY_EXISTS when the id is taken by an operation that does something else;
+   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the disk is full, or too many
+   * operations have not ended yet (100 of the administrator's, 100 of a tenant's).
    *
    * @generated from rpc mneme.v1.AdminService.Restore
    */
@@ -2685,64 +2406,8 @@ export const AdminService: GenService<{
     output: typeof RestoreResponseSchema;
   },
   /**
-   * Starts what Backup does, as an operation: for a tenant that takes longer to
-   * copy than a call may last.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `backup`, which ends with a BackupResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * too many operations have not ended yet (100 of the administrator's, 100 of a
-   * tenant's).
-   *
-   * @generated from rpc mneme.v1.AdminService.StartBackup
-   */
-  startBackup: {
-    methodKind: "unary";
-    input: typeof StartBackupRequestSchema;
-    output: typeof StartBackupResponseSchema;
-  },
-  /**
-   * Starts what Restore does, as an operation. The backup is checked and copied
-   * while the tenant is in use; the operation can be cancelled until the
-   * tenant's data is replaced.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `restore`, which ends with a RestoreResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND when the tenant has no such backup;
-   * ALREADY_EXISTS when the id is taken by an operation that does something else;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-   * yet (100 of the administrator's, 100 of a tenant's).
-   *
-   * @generated from rpc mneme.v1.AdminService.StartRestore
-   */
-  startRestore: {
-    methodKind: "unary";
-    input: typeof StartRestoreRequestSchema;
-    output: typeof StartRestoreResponseSchema;
-  },
-  /**
-   * Starts what DeleteTenant does, as an operation. It cannot be cancelled once
-   * it runs.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `delete_tenant`, which ends with a DeleteTenantResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when the tenant is the calling key's own, or `default`;
-   * ALREADY_EXISTS when the id is taken by an operation that does something else;
-   * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
-   * yet (100 of the administrator's, 100 of a tenant's).
-   *
-   * @generated from rpc mneme.v1.AdminService.StartDeleteTenant
-   */
-  startDeleteTenant: {
-    methodKind: "unary";
-    input: typeof StartDeleteTenantRequestSchema;
-    output: typeof StartDeleteTenantResponseSchema;
-  },
-  /**
-   * Starts to embed all memories of a tenant again with the model that the
-   * server runs, and to build its indexes anew, as an operation. This is needed
+   * Embeds all memories of a tenant again with the model that the server runs,
+   * and builds its indexes anew, as an operation. This is needed
    * after a change of the embedding model: a tenant whose memories were
    * embedded with another one is refused until then. The tenant can be used
    * meanwhile; its memories are found by their words at once, and by their
@@ -2750,22 +2415,22 @@ export const AdminService: GenService<{
    * it has begun to embed.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `reindex`, which ends with a ReindexResponse.
+   * Starts: an operation `reindex`, which ends with a ReindexResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
    * too many operations have not ended yet (100 of the administrator's, 100 of a
    * tenant's).
    *
-   * @generated from rpc mneme.v1.AdminService.StartReindex
+   * @generated from rpc mneme.v1.AdminService.Reindex
    */
-  startReindex: {
+  reindex: {
     methodKind: "unary";
-    input: typeof StartReindexRequestSchema;
-    output: typeof StartReindexResponseSchema;
+    input: typeof ReindexRequestSchema;
+    output: typeof ReindexResponseSchema;
   },
   /**
-   * Starts to move a tenant to another database, as an operation, while it is
-   * read and written: from the server's own to one that the server's settings
+   * Moves a tenant to another database, as an operation, while it is read and
+   * written: from the server's own to one that the server's settings
    * name (MNEME_DATABASES). The tenant's rows are copied and compared while it
    * is in use, and what changes meanwhile is brought over. Then its calls in
    * flight have ten seconds to finish, and those that arrive are told to try
@@ -2776,7 +2441,7 @@ export const AdminService: GenService<{
    * tokens, certificates and keys stay valid.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `move_tenant`, which ends with a MoveTenantResponse.
+   * Starts: an operation `move_tenant`, which ends with a MoveTenantResult.
    * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such tenant, or no such
    * database; ALREADY_EXISTS when the database already has another tenant of this
    * name, or the id is taken by an operation that does something else;
@@ -2785,40 +2450,40 @@ export const AdminService: GenService<{
    * RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many operations have not ended
    * yet (100 of the administrator's, 100 of a tenant's).
    *
-   * @generated from rpc mneme.v1.AdminService.StartMoveTenant
+   * @generated from rpc mneme.v1.AdminService.MoveTenant
    */
-  startMoveTenant: {
+  moveTenant: {
     methodKind: "unary";
-    input: typeof StartMoveTenantRequestSchema;
-    output: typeof StartMoveTenantResponseSchema;
+    input: typeof MoveTenantRequestSchema;
+    output: typeof MoveTenantResponseSchema;
   },
   /**
-   * Forgets for good what is named, and what follows from it: for a session,
-   * its events, summary, handover, lessons, reflections and episodes; for
-   * episodes, the skills consolidated from them; steps that learning sessions
-   * learned from, and what they learned from them; and for all of these, their
-   * vectors and tags and their places in queues and caches. Name it by one of
-   * `user_id`, `agent_id`, `session_id`, `items` and `filter`.
+   * Forgets for good what is named, and what follows from it, as an operation:
+   * for a session, its events, summary, handover, lessons, reflections and
+   * episodes; for episodes, the skills consolidated from them; steps that
+   * learning sessions learned from, and what they learned from them; and for all
+   * of these, their vectors and tags and their places in queues and caches. Name
+   * it by one of `user_id`, `agent_id`, `session_id`, `items` and `filter`.
    *
-   * It is hidden in one transaction: from then on nobody finds it. Then the
-   * tenant's files are rewritten without it, while the tenant is in use; writes
-   * wait for part of that time. The call waits until this is done and answers
-   * with the receipt. If the caller does not wait, or the server stops, the
-   * work goes on by itself, as the operation `operation_id`. If several servers
-   * have the tenant, none that is running holds anything of it by then; the
-   * receipt names those that are off.
+   * It is hidden in one transaction before the call answers: from then on nobody
+   * finds it. Then the tenant's files are rewritten without it, while the tenant
+   * is in use; writes wait for part of that time. The operation, which cannot be
+   * cancelled, ends when this is done, with the receipt. If several servers have
+   * the tenant, none that is running holds anything of it by then; the receipt
+   * names those that are off. The operation fails with RESOURCE_EXHAUSTED if the
+   * disk is full, and with UNAVAILABLE if reads of the tenant go on for too long
+   * for its files to be rewritten; what was hidden stays hidden.
    *
    * Hash chains and the tenant's log still verify; they show the places as
    * forgotten. An event that is sent again under the same id stays forgotten.
    * If a backup from before is restored later, it is forgotten again.
    *
    * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
+   * Starts: an operation `forget`, which ends with a ForgetReceipt.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
    * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
    * the disk is full, or too many operations have not ended yet (100 of the
-   * administrator's); what was hidden stays hidden; UNAVAILABLE when reads of the
-   * tenant go on for too long for its files to be rewritten; what was hidden stays
-   * hidden.
+   * administrator's); what was hidden stays hidden.
    *
    * @generated from rpc mneme.v1.AdminService.Forget
    */
@@ -2826,24 +2491,6 @@ export const AdminService: GenService<{
     methodKind: "unary";
     input: typeof ForgetRequestSchema;
     output: typeof ForgetResponseSchema;
-  },
-  /**
-   * Starts what Forget does, as an operation. When it answers, what is to be
-   * forgotten is already hidden. It cannot be cancelled.
-   *
-   * Scope: admin. Repeatable: with `operation_id`, which the clients fill in.
-   * Starts: an operation `forget`, which ends with a ForgetResponse.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; ALREADY_EXISTS when the id is taken by an
-   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
-   * too many operations have not ended yet (100 of the administrator's, 100 of a
-   * tenant's).
-   *
-   * @generated from rpc mneme.v1.AdminService.StartForget
-   */
-  startForget: {
-    methodKind: "unary";
-    input: typeof StartForgetRequestSchema;
-    output: typeof StartForgetResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_mneme_v1_admin_service, 0);

@@ -10,7 +10,7 @@ import type { FieldMask, FieldMaskJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
 import type { CausalEdge, CausalEdgeJson, CreateEdgeRequestSchema, CreateEdgeResponseSchema, DeleteEdgeRequestSchema, DeleteEdgeResponseSchema, GetEdgeRequestSchema, GetEdgeResponseSchema, ListEdgesRequestSchema, ListEdgesResponseSchema, TraceEffectsRequestSchema, TraceEffectsResponseSchema } from "./causal_pb.js";
 import { file_mneme_v1_causal } from "./causal_pb.js";
-import type { DiscoverRequestSchema, DiscoverResponseSchema, GetDiscoveryScheduleRequestSchema, GetDiscoveryScheduleResponseSchema, StartDiscoverRequestSchema, StartDiscoverResponseSchema, UpdateDiscoveryScheduleRequestSchema, UpdateDiscoveryScheduleResponseSchema } from "./discovery_pb.js";
+import type { DiscoverRequestSchema, DiscoverResponseSchema, GetDiscoveryScheduleRequestSchema, GetDiscoveryScheduleResponseSchema, UpdateDiscoveryScheduleRequestSchema, UpdateDiscoveryScheduleResponseSchema } from "./discovery_pb.js";
 import { file_mneme_v1_discovery } from "./discovery_pb.js";
 import type { AnalyzeExperimentRequestSchema, AnalyzeExperimentResponseSchema, AssignTreatmentRequestSchema, AssignTreatmentResponseSchema, ConcludeExperimentRequestSchema, ConcludeExperimentResponseSchema, CreateExperimentRequestSchema, CreateExperimentResponseSchema, DeleteExperimentRequestSchema, DeleteExperimentResponseSchema, GetExperimentRequestSchema, GetExperimentResponseSchema, ListExperimentsRequestSchema, ListExperimentsResponseSchema, RecordObservationRequestSchema, RecordObservationResponseSchema } from "./experiment_pb.js";
 import { file_mneme_v1_experiment } from "./experiment_pb.js";
@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/causal_service.proto.
  */
 export const file_mneme_v1_causal_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9jYXVzYWxfc2VydmljZS5wcm90bxIIbW5lbWUudjEibAoRVXBkYXRlRWRnZVJlcXVlc3QSJAoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2VCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChJVcGRhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2Uy2gwKDUNhdXNhbFNlcnZpY2USTAoKQ3JlYXRlRWRnZRIbLm1uZW1lLnYxLkNyZWF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuQ3JlYXRlRWRnZVJlc3BvbnNlIgOQAgASQwoHR2V0RWRnZRIYLm1uZW1lLnYxLkdldEVkZ2VSZXF1ZXN0GhkubW5lbWUudjEuR2V0RWRnZVJlc3BvbnNlIgOQAgESSQoJTGlzdEVkZ2VzEhoubW5lbWUudjEuTGlzdEVkZ2VzUmVxdWVzdBobLm1uZW1lLnYxLkxpc3RFZGdlc1Jlc3BvbnNlIgOQAgESTAoKVXBkYXRlRWRnZRIbLm1uZW1lLnYxLlVwZGF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuVXBkYXRlRWRnZVJlc3BvbnNlIgOQAgISTAoKRGVsZXRlRWRnZRIbLm1uZW1lLnYxLkRlbGV0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuRGVsZXRlRWRnZVJlc3BvbnNlIgOQAgISUgoMVHJhY2VFZmZlY3RzEh0ubW5lbWUudjEuVHJhY2VFZmZlY3RzUmVxdWVzdBoeLm1uZW1lLnYxLlRyYWNlRWZmZWN0c1Jlc3BvbnNlIgOQAgESXgoQQ3JlYXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkNyZWF0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuQ3JlYXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgASVQoNR2V0RXhwZXJpbWVudBIeLm1uZW1lLnYxLkdldEV4cGVyaW1lbnRSZXF1ZXN0Gh8ubW5lbWUudjEuR2V0RXhwZXJpbWVudFJlc3BvbnNlIgOQAgESWwoPTGlzdEV4cGVyaW1lbnRzEiAubW5lbWUudjEuTGlzdEV4cGVyaW1lbnRzUmVxdWVzdBohLm1uZW1lLnYxLkxpc3RFeHBlcmltZW50c1Jlc3BvbnNlIgOQAgESWwoPQXNzaWduVHJlYXRtZW50EiAubW5lbWUudjEuQXNzaWduVHJlYXRtZW50UmVxdWVzdBohLm1uZW1lLnYxLkFzc2lnblRyZWF0bWVudFJlc3BvbnNlIgOQAgISYQoRUmVjb3JkT2JzZXJ2YXRpb24SIi5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlcXVlc3QaIy5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlc3BvbnNlIgOQAgASYQoRQW5hbHl6ZUV4cGVyaW1lbnQSIi5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlcXVlc3QaIy5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlc3BvbnNlIgOQAgESZAoSQ29uY2x1ZGVFeHBlcmltZW50EiMubW5lbWUudjEuQ29uY2x1ZGVFeHBlcmltZW50UmVxdWVzdBokLm1uZW1lLnYxLkNvbmNsdWRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISXgoQRGVsZXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkRlbGV0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuRGVsZXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISRgoIRGlzY292ZXISGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QaGi5tbmVtZS52MS5EaXNjb3ZlclJlc3BvbnNlIgOQAgISVQoNU3RhcnREaXNjb3ZlchIeLm1uZW1lLnYxLlN0YXJ0RGlzY292ZXJSZXF1ZXN0Gh8ubW5lbWUudjEuU3RhcnREaXNjb3ZlclJlc3BvbnNlIgOQAgASagoUR2V0RGlzY292ZXJ5U2NoZWR1bGUSJS5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaJi5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgEScwoXVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGUSKC5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaKS5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_google_protobuf_field_mask, file_mneme_v1_causal, file_mneme_v1_discovery, file_mneme_v1_experiment]);
+  fileDesc("Ch1tbmVtZS92MS9jYXVzYWxfc2VydmljZS5wcm90bxIIbW5lbWUudjEibAoRVXBkYXRlRWRnZVJlcXVlc3QSJAoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2VCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChJVcGRhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UygwwKDUNhdXNhbFNlcnZpY2USTAoKQ3JlYXRlRWRnZRIbLm1uZW1lLnYxLkNyZWF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuQ3JlYXRlRWRnZVJlc3BvbnNlIgOQAgASQwoHR2V0RWRnZRIYLm1uZW1lLnYxLkdldEVkZ2VSZXF1ZXN0GhkubW5lbWUudjEuR2V0RWRnZVJlc3BvbnNlIgOQAgESSQoJTGlzdEVkZ2VzEhoubW5lbWUudjEuTGlzdEVkZ2VzUmVxdWVzdBobLm1uZW1lLnYxLkxpc3RFZGdlc1Jlc3BvbnNlIgOQAgESTAoKVXBkYXRlRWRnZRIbLm1uZW1lLnYxLlVwZGF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuVXBkYXRlRWRnZVJlc3BvbnNlIgOQAgISTAoKRGVsZXRlRWRnZRIbLm1uZW1lLnYxLkRlbGV0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuRGVsZXRlRWRnZVJlc3BvbnNlIgOQAgISUgoMVHJhY2VFZmZlY3RzEh0ubW5lbWUudjEuVHJhY2VFZmZlY3RzUmVxdWVzdBoeLm1uZW1lLnYxLlRyYWNlRWZmZWN0c1Jlc3BvbnNlIgOQAgESXgoQQ3JlYXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkNyZWF0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuQ3JlYXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgASVQoNR2V0RXhwZXJpbWVudBIeLm1uZW1lLnYxLkdldEV4cGVyaW1lbnRSZXF1ZXN0Gh8ubW5lbWUudjEuR2V0RXhwZXJpbWVudFJlc3BvbnNlIgOQAgESWwoPTGlzdEV4cGVyaW1lbnRzEiAubW5lbWUudjEuTGlzdEV4cGVyaW1lbnRzUmVxdWVzdBohLm1uZW1lLnYxLkxpc3RFeHBlcmltZW50c1Jlc3BvbnNlIgOQAgESWwoPQXNzaWduVHJlYXRtZW50EiAubW5lbWUudjEuQXNzaWduVHJlYXRtZW50UmVxdWVzdBohLm1uZW1lLnYxLkFzc2lnblRyZWF0bWVudFJlc3BvbnNlIgOQAgISYQoRUmVjb3JkT2JzZXJ2YXRpb24SIi5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlcXVlc3QaIy5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlc3BvbnNlIgOQAgASYQoRQW5hbHl6ZUV4cGVyaW1lbnQSIi5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlcXVlc3QaIy5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlc3BvbnNlIgOQAgESZAoSQ29uY2x1ZGVFeHBlcmltZW50EiMubW5lbWUudjEuQ29uY2x1ZGVFeHBlcmltZW50UmVxdWVzdBokLm1uZW1lLnYxLkNvbmNsdWRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISXgoQRGVsZXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkRlbGV0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuRGVsZXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISRgoIRGlzY292ZXISGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QaGi5tbmVtZS52MS5EaXNjb3ZlclJlc3BvbnNlIgOQAgASagoUR2V0RGlzY292ZXJ5U2NoZWR1bGUSJS5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaJi5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgEScwoXVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGUSKC5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaKS5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_google_protobuf_field_mask, file_mneme_v1_causal, file_mneme_v1_discovery, file_mneme_v1_experiment]);
 
 /**
  * A request to change an edge.
@@ -337,15 +337,19 @@ export const CausalService: GenService<{
   /**
    * Estimates from episodes how their labels, tools and skills change reward
    * and success, adjusted for what was known before each attempt, and keeps as
-   * edges what is sure. Skills are those that an episode's metadata names, by
-   * id or name, under "skills" or "skill". Running it again on the same
-   * episodes changes nothing; effects that no longer hold lose their edges.
+   * edges what is sure, as an operation. Skills are those that an episode's
+   * metadata names, by id or name, under "skills" or "skill". Running it again
+   * on the same episodes changes nothing; effects that no longer hold lose their
+   * edges. The operation fails with INVALID_ARGUMENT if no episode that matches
+   * has what `adjust_for` names.
    *
-   * Scope: write and read. Repeatable: yes.
+   * Scope: write and read. Repeatable: with `operation_id`, which the clients fill
+   * in.
+   * Starts: an operation `discover`, which ends with a DiscoverResult.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something
-   * that says how an attempt went, or that no episode has; FAILED_PRECONDITION
-   * (CONSTRAINT_VIOLATION) when more than 10,000 episodes match, or causes times
-   * episodes is more than 500,000: use StartDiscover.
+   * that says how an attempt went; ALREADY_EXISTS when the id is taken by an
+   * operation that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when
+   * too many operations of the tenant have not ended yet (100).
    *
    * @generated from rpc mneme.v1.CausalService.Discover
    */
@@ -353,23 +357,6 @@ export const CausalService: GenService<{
     methodKind: "unary";
     input: typeof DiscoverRequestSchema;
     output: typeof DiscoverResponseSchema;
-  },
-  /**
-   * Starts what Discover does as an operation, of any size.
-   *
-   * Scope: write and read. Repeatable: with `operation_id`, which the clients fill
-   * in.
-   * Starts: an operation `discover`, which ends with a DiscoverResponse.
-   * Errors: INVALID_ARGUMENT; ALREADY_EXISTS when the id is taken by an operation
-   * that does something else; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when too many
-   * operations of the tenant have not ended yet (100).
-   *
-   * @generated from rpc mneme.v1.CausalService.StartDiscover
-   */
-  startDiscover: {
-    methodKind: "unary";
-    input: typeof StartDiscoverRequestSchema;
-    output: typeof StartDiscoverResponseSchema;
   },
   /**
    * Returns the schedule by which the server discovers on its own.
@@ -385,10 +372,10 @@ export const CausalService: GenService<{
     output: typeof GetDiscoveryScheduleResponseSchema;
   },
   /**
-   * Updates the schedule by which the server does what StartDiscover does, once
-   * every night, or stops that. A changed schedule takes effect the next night. A
-   * night in which no episode has what `adjust_for` names ends in a failed
-   * operation, which says so.
+   * Updates the schedule by which the server does what Discover does, once every
+   * night, or stops that. A changed schedule takes effect the next night. A night
+   * in which no episode has what `adjust_for` names ends in a failed operation,
+   * which says so.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when `adjust_for` names something

@@ -18,14 +18,14 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/discovery.proto.
  */
 export const file_mneme_v1_discovery: GenFile = /*@__PURE__*/
-  fileDesc("ChhtbmVtZS92MS9kaXNjb3ZlcnkucHJvdG8SCG1uZW1lLnYxIsMCCg9EaXNjb3ZlclJlcXVlc3QSJwoGZmlsdGVyGAEgASgLMhcubW5lbWUudjEuRXBpc29kZUZpbHRlchIUCgphZGp1c3RfZm9yGAIgAygJQgASFgoMbWluX2F0dGVtcHRzGAMgASgFQgASHwoQbWluX3N1Y2Nlc3NfcmF0ZRgEIAEoAUIASACIAQESHQoObWluX2NvbmZpZGVuY2UYBSABKAFCAEgBiAEBEhkKD21pbl9zYW1wbGVfc2l6ZRgGIAEoBUIAEhIKA2ZkchgHIAEoAUIASAKIAQESKQoKZmRyX21ldGhvZBgIIAEoDjITLm1uZW1lLnYxLkZkck1ldGhvZEIAEg8KB2RyeV9ydW4YCSABKAhCEwoRX21pbl9zdWNjZXNzX3JhdGVCEQoPX21pbl9jb25maWRlbmNlQgYKBF9mZHIi6wIKEERpc2NvdmVyZWRFZmZlY3QSDQoFY2F1c2UYASABKAkSDwoHb3V0Y29tZRgCIAEoCRIOCgZ1cGxpZnQYAyABKAESCwoDbG93GAQgASgBEgwKBGhpZ2gYBSABKAESDwoHcF92YWx1ZRgGIAEoARIPCgdxX3ZhbHVlGAcgASgBEhIKCmNvbmZpZGVuY2UYCCABKAESEQoJbWVhbl93aXRoGAkgASgBEhQKDG1lYW5fd2l0aG91dBgKIAEoARIYChBwbGFpbl9kaWZmZXJlbmNlGAsgASgBEhgKEGNvbmZvdW5kZXJfc2NvcmUYDCABKAESFQoNdHJlYXRlZF9jb3VudBgNIAEoAxIVCg1jb250cm9sX2NvdW50GA4gASgDEg8KB292ZXJsYXAYDyABKAESKQoGY2hhbmdlGBAgASgOMhkubW5lbWUudjEuRGlzY292ZXJ5Q2hhbmdlEg8KB2VkZ2VfaWQYESABKAkipwEKDFJlZnVzZWRDYXVzZRINCgVjYXVzZRgBIAEoCRIPCgdvdXRjb21lGAIgASgJEicKA3doeRgDIAEoDjIaLm1uZW1lLnYxLkRpc2NvdmVyeVJlZnVzYWwSFQoNdHJlYXRlZF9jb3VudBgEIAEoAxIVCg1jb250cm9sX2NvdW50GAUgASgDEhQKB292ZXJsYXAYBiABKAFIAIgBAUIKCghfb3ZlcmxhcCJFCgtOb3RBZGp1c3RlZBIMCgRuYW1lGAEgASgJEigKA3doeRgCIAEoDjIbLm1uZW1lLnYxLk5vdEFkanVzdGVkUmVhc29uIsECChBEaXNjb3ZlclJlc3BvbnNlEiwKCGZpbmRpbmdzGAEgAygLMhoubW5lbWUudjEuRGlzY292ZXJlZEVmZmVjdBIuCg5yZWZ1c2VkX2NhdXNlcxgCIAMoCzIWLm1uZW1lLnYxLlJlZnVzZWRDYXVzZRIUCgx0ZXN0ZWRfY291bnQYAyABKAMSFQoNcmVmdXNlZF9jb3VudBgEIAEoAxIVCg1yZW1vdmVkX2NvdW50GAUgASgDEhUKDWVwaXNvZGVfY291bnQYBiABKAMSGgoSbm90X2VtYmVkZGVkX2NvdW50GAcgASgDEhQKDGFkanVzdGVkX2ZvchgIIAMoCRIRCgl0cnVuY2F0ZWQYCSABKAgSLwoQbm90X2FkanVzdGVkX2ZvchgKIAMoCzIVLm1uZW1lLnYxLk5vdEFkanVzdGVkIlsKFFN0YXJ0RGlzY292ZXJSZXF1ZXN0EisKCHF1ZXN0aW9uGAEgASgLMhkubW5lbWUudjEuRGlzY292ZXJSZXF1ZXN0EhYKDG9wZXJhdGlvbl9pZBgCIAEoCUIAIj8KFVN0YXJ0RGlzY292ZXJSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24i3AEKEURpc2NvdmVyeVNjaGVkdWxlEg8KB2VuYWJsZWQYASABKAgSDAoEdGltZRgCIAEoCRIrCghxdWVzdGlvbhgDIAEoCzIZLm1uZW1lLnYxLkRpc2NvdmVyUmVxdWVzdBIvCgtuZXh0X3J1bl9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLbGFzdF9ydW5fYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEWxhc3Rfb3BlcmF0aW9uX2lkGAYgASgJIh0KG0dldERpc2NvdmVyeVNjaGVkdWxlUmVxdWVzdCJNChxHZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlEi0KCHNjaGVkdWxlGAEgASgLMhsubW5lbWUudjEuRGlzY292ZXJ5U2NoZWR1bGUibgoeVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Eg8KB2VuYWJsZWQYASABKAgSDgoEdGltZRgCIAEoCUIAEisKCHF1ZXN0aW9uGAMgASgLMhkubW5lbWUudjEuRGlzY292ZXJSZXF1ZXN0IlAKH1VwZGF0ZURpc2NvdmVyeVNjaGVkdWxlUmVzcG9uc2USLQoIc2NoZWR1bGUYASABKAsyGy5tbmVtZS52MS5EaXNjb3ZlcnlTY2hlZHVsZSpuCglGZHJNZXRob2QSGgoWRkRSX01FVEhPRF9VTlNQRUNJRklFRBAAEiEKHUZEUl9NRVRIT0RfQkVOSkFNSU5JX0hPQ0hCRVJHEAESIgoeRkRSX01FVEhPRF9CRU5KQU1JTklfWUVLVVRJRUxJEAIqjAIKD0Rpc2NvdmVyeUNoYW5nZRIgChxESVNDT1ZFUllfQ0hBTkdFX1VOU1BFQ0lGSUVEEAASHAoYRElTQ09WRVJZX0NIQU5HRV9DUkVBVEVEEAESHAoYRElTQ09WRVJZX0NIQU5HRV9VUERBVEVEEAISHgoaRElTQ09WRVJZX0NIQU5HRV9VTkNIQU5HRUQQAxIZChVESVNDT1ZFUllfQ0hBTkdFX0tFUFQQBBIbChdESVNDT1ZFUllfQ0hBTkdFX0NJUkNMRRAFEh0KGURJU0NPVkVSWV9DSEFOR0VfTk9UX1NVUkUQBhIkCiBESVNDT1ZFUllfQ0hBTkdFX1JBUkVMWV9TVUNDRUVEUxAHKpsBChBEaXNjb3ZlcnlSZWZ1c2FsEiEKHURJU0NPVkVSWV9SRUZVU0FMX1VOU1BFQ0lGSUVEEAASHQoZRElTQ09WRVJZX1JFRlVTQUxfVE9PX0ZFVxABEiAKHERJU0NPVkVSWV9SRUZVU0FMX05PX09WRVJMQVAQAhIjCh9ESVNDT1ZFUllfUkVGVVNBTF9ORVZFUl9ESUZGRVJTEAMqhAEKEU5vdEFkanVzdGVkUmVhc29uEiMKH05PVF9BREpVU1RFRF9SRUFTT05fVU5TUEVDSUZJRUQQABIjCh9OT1RfQURKVVNURURfUkVBU09OX1NBTUVfSU5fQUxMEAESJQohTk9UX0FESlVTVEVEX1JFQVNPTl9UT09fRkVXX0FMSUtFEAJiBnByb3RvMw", [file_google_protobuf_timestamp, file_mneme_v1_episode, file_mneme_v1_operation]);
+  fileDesc("ChhtbmVtZS92MS9kaXNjb3ZlcnkucHJvdG8SCG1uZW1lLnYxIsUCChFEaXNjb3ZlcnlRdWVzdGlvbhInCgZmaWx0ZXIYASABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEhQKCmFkanVzdF9mb3IYAiADKAlCABIWCgxtaW5fYXR0ZW1wdHMYAyABKAVCABIfChBtaW5fc3VjY2Vzc19yYXRlGAQgASgBQgBIAIgBARIdCg5taW5fY29uZmlkZW5jZRgFIAEoAUIASAGIAQESGQoPbWluX3NhbXBsZV9zaXplGAYgASgFQgASEgoDZmRyGAcgASgBQgBIAogBARIpCgpmZHJfbWV0aG9kGAggASgOMhMubW5lbWUudjEuRmRyTWV0aG9kQgASDwoHZHJ5X3J1bhgJIAEoCEITChFfbWluX3N1Y2Nlc3NfcmF0ZUIRCg9fbWluX2NvbmZpZGVuY2VCBgoEX2ZkciLrAgoQRGlzY292ZXJlZEVmZmVjdBINCgVjYXVzZRgBIAEoCRIPCgdvdXRjb21lGAIgASgJEg4KBnVwbGlmdBgDIAEoARILCgNsb3cYBCABKAESDAoEaGlnaBgFIAEoARIPCgdwX3ZhbHVlGAYgASgBEg8KB3FfdmFsdWUYByABKAESEgoKY29uZmlkZW5jZRgIIAEoARIRCgltZWFuX3dpdGgYCSABKAESFAoMbWVhbl93aXRob3V0GAogASgBEhgKEHBsYWluX2RpZmZlcmVuY2UYCyABKAESGAoQY29uZm91bmRlcl9zY29yZRgMIAEoARIVCg10cmVhdGVkX2NvdW50GA0gASgDEhUKDWNvbnRyb2xfY291bnQYDiABKAMSDwoHb3ZlcmxhcBgPIAEoARIpCgZjaGFuZ2UYECABKA4yGS5tbmVtZS52MS5EaXNjb3ZlcnlDaGFuZ2USDwoHZWRnZV9pZBgRIAEoCSKnAQoMUmVmdXNlZENhdXNlEg0KBWNhdXNlGAEgASgJEg8KB291dGNvbWUYAiABKAkSJwoDd2h5GAMgASgOMhoubW5lbWUudjEuRGlzY292ZXJ5UmVmdXNhbBIVCg10cmVhdGVkX2NvdW50GAQgASgDEhUKDWNvbnRyb2xfY291bnQYBSABKAMSFAoHb3ZlcmxhcBgGIAEoAUgAiAEBQgoKCF9vdmVybGFwIkUKC05vdEFkanVzdGVkEgwKBG5hbWUYASABKAkSKAoDd2h5GAIgASgOMhsubW5lbWUudjEuTm90QWRqdXN0ZWRSZWFzb24ivwIKDkRpc2NvdmVyUmVzdWx0EiwKCGZpbmRpbmdzGAEgAygLMhoubW5lbWUudjEuRGlzY292ZXJlZEVmZmVjdBIuCg5yZWZ1c2VkX2NhdXNlcxgCIAMoCzIWLm1uZW1lLnYxLlJlZnVzZWRDYXVzZRIUCgx0ZXN0ZWRfY291bnQYAyABKAMSFQoNcmVmdXNlZF9jb3VudBgEIAEoAxIVCg1yZW1vdmVkX2NvdW50GAUgASgDEhUKDWVwaXNvZGVfY291bnQYBiABKAMSGgoSbm90X2VtYmVkZGVkX2NvdW50GAcgASgDEhQKDGFkanVzdGVkX2ZvchgIIAMoCRIRCgl0cnVuY2F0ZWQYCSABKAgSLwoQbm90X2FkanVzdGVkX2ZvchgKIAMoCzIVLm1uZW1lLnYxLk5vdEFkanVzdGVkIlgKD0Rpc2NvdmVyUmVxdWVzdBItCghxdWVzdGlvbhgBIAEoCzIbLm1uZW1lLnYxLkRpc2NvdmVyeVF1ZXN0aW9uEhYKDG9wZXJhdGlvbl9pZBgCIAEoCUIAIjoKEERpc2NvdmVyUmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uIt4BChFEaXNjb3ZlcnlTY2hlZHVsZRIPCgdlbmFibGVkGAEgASgIEgwKBHRpbWUYAiABKAkSLQoIcXVlc3Rpb24YAyABKAsyGy5tbmVtZS52MS5EaXNjb3ZlcnlRdWVzdGlvbhIvCgtuZXh0X3J1bl9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLbGFzdF9ydW5fYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEWxhc3Rfb3BlcmF0aW9uX2lkGAYgASgJIh0KG0dldERpc2NvdmVyeVNjaGVkdWxlUmVxdWVzdCJNChxHZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlEi0KCHNjaGVkdWxlGAEgASgLMhsubW5lbWUudjEuRGlzY292ZXJ5U2NoZWR1bGUicAoeVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Eg8KB2VuYWJsZWQYASABKAgSDgoEdGltZRgCIAEoCUIAEi0KCHF1ZXN0aW9uGAMgASgLMhsubW5lbWUudjEuRGlzY292ZXJ5UXVlc3Rpb24iUAofVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGVSZXNwb25zZRItCghzY2hlZHVsZRgBIAEoCzIbLm1uZW1lLnYxLkRpc2NvdmVyeVNjaGVkdWxlKm4KCUZkck1ldGhvZBIaChZGRFJfTUVUSE9EX1VOU1BFQ0lGSUVEEAASIQodRkRSX01FVEhPRF9CRU5KQU1JTklfSE9DSEJFUkcQARIiCh5GRFJfTUVUSE9EX0JFTkpBTUlOSV9ZRUtVVElFTEkQAiqMAgoPRGlzY292ZXJ5Q2hhbmdlEiAKHERJU0NPVkVSWV9DSEFOR0VfVU5TUEVDSUZJRUQQABIcChhESVNDT1ZFUllfQ0hBTkdFX0NSRUFURUQQARIcChhESVNDT1ZFUllfQ0hBTkdFX1VQREFURUQQAhIeChpESVNDT1ZFUllfQ0hBTkdFX1VOQ0hBTkdFRBADEhkKFURJU0NPVkVSWV9DSEFOR0VfS0VQVBAEEhsKF0RJU0NPVkVSWV9DSEFOR0VfQ0lSQ0xFEAUSHQoZRElTQ09WRVJZX0NIQU5HRV9OT1RfU1VSRRAGEiQKIERJU0NPVkVSWV9DSEFOR0VfUkFSRUxZX1NVQ0NFRURTEAcqmwEKEERpc2NvdmVyeVJlZnVzYWwSIQodRElTQ09WRVJZX1JFRlVTQUxfVU5TUEVDSUZJRUQQABIdChlESVNDT1ZFUllfUkVGVVNBTF9UT09fRkVXEAESIAocRElTQ09WRVJZX1JFRlVTQUxfTk9fT1ZFUkxBUBACEiMKH0RJU0NPVkVSWV9SRUZVU0FMX05FVkVSX0RJRkZFUlMQAyqEAQoRTm90QWRqdXN0ZWRSZWFzb24SIwofTk9UX0FESlVTVEVEX1JFQVNPTl9VTlNQRUNJRklFRBAAEiMKH05PVF9BREpVU1RFRF9SRUFTT05fU0FNRV9JTl9BTEwQARIlCiFOT1RfQURKVVNURURfUkVBU09OX1RPT19GRVdfQUxJS0UQAmIGcHJvdG8z", [file_google_protobuf_timestamp, file_mneme_v1_episode, file_mneme_v1_operation]);
 
 /**
- * A request to discover what changes how episodes end.
+ * DiscoveryQuestion is what is to be discovered.
  *
- * @generated from message mneme.v1.DiscoverRequest
+ * @generated from message mneme.v1.DiscoveryQuestion
  */
-export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
+export type DiscoveryQuestion = Message<"mneme.v1.DiscoveryQuestion"> & {
   /**
    * Which episodes.
    *
@@ -104,11 +104,11 @@ export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
 };
 
 /**
- * A request to discover what changes how episodes end.
+ * DiscoveryQuestion is what is to be discovered.
  *
- * @generated from message mneme.v1.DiscoverRequest
+ * @generated from message mneme.v1.DiscoveryQuestion
  */
-export type DiscoverRequestJson = {
+export type DiscoveryQuestionJson = {
   /**
    * Which episodes.
    *
@@ -187,10 +187,10 @@ export type DiscoverRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.DiscoverRequest.
- * Use `create(DiscoverRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.DiscoveryQuestion.
+ * Use `create(DiscoveryQuestionSchema)` to create a new message.
  */
-export const DiscoverRequestSchema: GenMessage<DiscoverRequest, {jsonType: DiscoverRequestJson}> = /*@__PURE__*/
+export const DiscoveryQuestionSchema: GenMessage<DiscoveryQuestion, {jsonType: DiscoveryQuestionJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_discovery, 0);
 
 /**
@@ -619,9 +619,9 @@ export const NotAdjustedSchema: GenMessage<NotAdjusted, {jsonType: NotAdjustedJs
 /**
  * What was discovered.
  *
- * @generated from message mneme.v1.DiscoverResponse
+ * @generated from message mneme.v1.DiscoverResult
  */
-export type DiscoverResponse = Message<"mneme.v1.DiscoverResponse"> & {
+export type DiscoverResult = Message<"mneme.v1.DiscoverResult"> & {
   /**
    * Every effect that was tested, the surest first; up to 2,000.
    *
@@ -700,9 +700,9 @@ export type DiscoverResponse = Message<"mneme.v1.DiscoverResponse"> & {
 /**
  * What was discovered.
  *
- * @generated from message mneme.v1.DiscoverResponse
+ * @generated from message mneme.v1.DiscoverResult
  */
-export type DiscoverResponseJson = {
+export type DiscoverResultJson = {
   /**
    * Every effect that was tested, the surest first; up to 2,000.
    *
@@ -779,24 +779,24 @@ export type DiscoverResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.DiscoverResponse.
- * Use `create(DiscoverResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.DiscoverResult.
+ * Use `create(DiscoverResultSchema)` to create a new message.
  */
-export const DiscoverResponseSchema: GenMessage<DiscoverResponse, {jsonType: DiscoverResponseJson}> = /*@__PURE__*/
+export const DiscoverResultSchema: GenMessage<DiscoverResult, {jsonType: DiscoverResultJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_discovery, 4);
 
 /**
- * A request to discover as an operation.
+ * A request to discover what changes how episodes end.
  *
- * @generated from message mneme.v1.StartDiscoverRequest
+ * @generated from message mneme.v1.DiscoverRequest
  */
-export type StartDiscoverRequest = Message<"mneme.v1.StartDiscoverRequest"> & {
+export type DiscoverRequest = Message<"mneme.v1.DiscoverRequest"> & {
   /**
    * What to discover.
    *
-   * @generated from field: mneme.v1.DiscoverRequest question = 1;
+   * @generated from field: mneme.v1.DiscoveryQuestion question = 1;
    */
-  question?: DiscoverRequest;
+  question?: DiscoveryQuestion;
 
   /**
    * The operation's id, so that the request can be sent again without starting
@@ -809,17 +809,17 @@ export type StartDiscoverRequest = Message<"mneme.v1.StartDiscoverRequest"> & {
 };
 
 /**
- * A request to discover as an operation.
+ * A request to discover what changes how episodes end.
  *
- * @generated from message mneme.v1.StartDiscoverRequest
+ * @generated from message mneme.v1.DiscoverRequest
  */
-export type StartDiscoverRequestJson = {
+export type DiscoverRequestJson = {
   /**
    * What to discover.
    *
-   * @generated from field: mneme.v1.DiscoverRequest question = 1;
+   * @generated from field: mneme.v1.DiscoveryQuestion question = 1;
    */
-  question?: DiscoverRequestJson;
+  question?: DiscoveryQuestionJson;
 
   /**
    * The operation's id, so that the request can be sent again without starting
@@ -832,20 +832,20 @@ export type StartDiscoverRequestJson = {
 };
 
 /**
- * Describes the message mneme.v1.StartDiscoverRequest.
- * Use `create(StartDiscoverRequestSchema)` to create a new message.
+ * Describes the message mneme.v1.DiscoverRequest.
+ * Use `create(DiscoverRequestSchema)` to create a new message.
  */
-export const StartDiscoverRequestSchema: GenMessage<StartDiscoverRequest, {jsonType: StartDiscoverRequestJson}> = /*@__PURE__*/
+export const DiscoverRequestSchema: GenMessage<DiscoverRequest, {jsonType: DiscoverRequestJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_discovery, 5);
 
 /**
  * The operation that was started.
  *
- * @generated from message mneme.v1.StartDiscoverResponse
+ * @generated from message mneme.v1.DiscoverResponse
  */
-export type StartDiscoverResponse = Message<"mneme.v1.StartDiscoverResponse"> & {
+export type DiscoverResponse = Message<"mneme.v1.DiscoverResponse"> & {
   /**
-   * The operation.
+   * The operation; it has ended already if that took less than a second.
    *
    * @generated from field: mneme.v1.Operation operation = 1;
    */
@@ -855,11 +855,11 @@ export type StartDiscoverResponse = Message<"mneme.v1.StartDiscoverResponse"> & 
 /**
  * The operation that was started.
  *
- * @generated from message mneme.v1.StartDiscoverResponse
+ * @generated from message mneme.v1.DiscoverResponse
  */
-export type StartDiscoverResponseJson = {
+export type DiscoverResponseJson = {
   /**
-   * The operation.
+   * The operation; it has ended already if that took less than a second.
    *
    * @generated from field: mneme.v1.Operation operation = 1;
    */
@@ -867,10 +867,10 @@ export type StartDiscoverResponseJson = {
 };
 
 /**
- * Describes the message mneme.v1.StartDiscoverResponse.
- * Use `create(StartDiscoverResponseSchema)` to create a new message.
+ * Describes the message mneme.v1.DiscoverResponse.
+ * Use `create(DiscoverResponseSchema)` to create a new message.
  */
-export const StartDiscoverResponseSchema: GenMessage<StartDiscoverResponse, {jsonType: StartDiscoverResponseJson}> = /*@__PURE__*/
+export const DiscoverResponseSchema: GenMessage<DiscoverResponse, {jsonType: DiscoverResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_discovery, 6);
 
 /**
@@ -897,9 +897,9 @@ export type DiscoverySchedule = Message<"mneme.v1.DiscoverySchedule"> & {
   /**
    * What it discovers.
    *
-   * @generated from field: mneme.v1.DiscoverRequest question = 3;
+   * @generated from field: mneme.v1.DiscoveryQuestion question = 3;
    */
-  question?: DiscoverRequest;
+  question?: DiscoveryQuestion;
 
   /**
    * When it starts next; unset while it is off. If the server was off at that
@@ -949,9 +949,9 @@ export type DiscoveryScheduleJson = {
   /**
    * What it discovers.
    *
-   * @generated from field: mneme.v1.DiscoverRequest question = 3;
+   * @generated from field: mneme.v1.DiscoveryQuestion question = 3;
    */
-  question?: DiscoverRequestJson;
+  question?: DiscoveryQuestionJson;
 
   /**
    * When it starts next; unset while it is off. If the server was off at that
@@ -1067,9 +1067,9 @@ export type UpdateDiscoveryScheduleRequest = Message<"mneme.v1.UpdateDiscoverySc
    * What to discover; no dry run. The schedule outlasts what is forgotten, so
    * the filter must not name a user, an agent or a session.
    *
-   * @generated from field: mneme.v1.DiscoverRequest question = 3;
+   * @generated from field: mneme.v1.DiscoveryQuestion question = 3;
    */
-  question?: DiscoverRequest;
+  question?: DiscoveryQuestion;
 };
 
 /**
@@ -1097,9 +1097,9 @@ export type UpdateDiscoveryScheduleRequestJson = {
    * What to discover; no dry run. The schedule outlasts what is forgotten, so
    * the filter must not name a user, an agent or a session.
    *
-   * @generated from field: mneme.v1.DiscoverRequest question = 3;
+   * @generated from field: mneme.v1.DiscoveryQuestion question = 3;
    */
-  question?: DiscoverRequestJson;
+  question?: DiscoveryQuestionJson;
 };
 
 /**

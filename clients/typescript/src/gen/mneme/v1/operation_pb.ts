@@ -84,8 +84,10 @@ export const OperationProgressSchema: GenMessage<OperationProgress, {jsonType: O
   messageDesc(file_mneme_v1_operation, 0);
 
 /**
- * Operation is work that was started by an RPC like StartBackup and goes on
- * after it has answered, and after the server was restarted.
+ * Operation is work that was started by an RPC like Backup and goes on after it
+ * has answered, and after the server was restarted. The RPC waits for it for a
+ * second, and no longer than its caller waits: what is quick has ended when it
+ * answers. It does not wait if many calls are waiting.
  *
  * @generated from message mneme.v1.Operation
  */
@@ -185,8 +187,7 @@ export type Operation = Message<"mneme.v1.Operation"> & {
    */
   outcome: {
     /**
-     * Why it failed: what the RPC that does the same in one call would have
-     * failed with. Its code is CANCELLED if it was cancelled.
+     * Why it failed, as a call says it. Its code is CANCELLED if it was cancelled.
      *
      * @generated from field: google.rpc.Status error = 13;
      */
@@ -195,7 +196,7 @@ export type Operation = Message<"mneme.v1.Operation"> & {
   } | {
     /**
      * Its result: the message that the option `starts` names, e.g. a
-     * BackupResponse.
+     * BackupResult.
      *
      * @generated from field: google.protobuf.Any response = 14;
      */
@@ -205,8 +206,10 @@ export type Operation = Message<"mneme.v1.Operation"> & {
 };
 
 /**
- * Operation is work that was started by an RPC like StartBackup and goes on
- * after it has answered, and after the server was restarted.
+ * Operation is work that was started by an RPC like Backup and goes on after it
+ * has answered, and after the server was restarted. The RPC waits for it for a
+ * second, and no longer than its caller waits: what is quick has ended when it
+ * answers. It does not wait if many calls are waiting.
  *
  * @generated from message mneme.v1.Operation
  */
@@ -300,8 +303,7 @@ export type OperationJson = {
   expiresAt?: TimestampJson;
 
   /**
-   * Why it failed: what the RPC that does the same in one call would have
-   * failed with. Its code is CANCELLED if it was cancelled.
+   * Why it failed, as a call says it. Its code is CANCELLED if it was cancelled.
    *
    * @generated from field: google.rpc.Status error = 13;
    */
@@ -309,7 +311,7 @@ export type OperationJson = {
 
   /**
    * Its result: the message that the option `starts` names, e.g. a
-   * BackupResponse.
+   * BackupResult.
    *
    * @generated from field: google.protobuf.Any response = 14;
    */

@@ -455,8 +455,8 @@ export const CancelOperationResponseSchema: GenMessage<CancelOperationResponse, 
   messageDesc(file_mneme_v1_operation_service, 7);
 
 /**
- * OperationService follows operations: work that was started by an RPC whose
- * name begins with Start and that outlasts the call. They are durable: an
+ * OperationService follows operations: work that was started by an RPC that
+ * answers with its operation, and that outlasts the call. They are durable: an
  * operation that was interrupted because the server was stopped goes on when
  * the server starts again, or fails and says so.
  *
