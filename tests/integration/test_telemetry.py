@@ -429,6 +429,7 @@ def test_spans_that_wait_go_with_the_session_that_their_trace_has(
     named = {"gen_ai.conversation.id": "c"}
     exporter.spans(span(1, chat("One", "Two", **named)))
     until_told(api, 3)
+    until(lambda: not waiting(patient, api))  # What comes before that is told at once, too.
     exporter.spans(span(2, without_texts, parent=1))  # Waits for its texts.
     exporter.spans(
         span(3, without_texts | named, parent=9, trace=3), span(4, AGENT, parent=3, trace=3)
