@@ -95,10 +95,10 @@ def _deleted(context: Context, client: MnemeClient, where: str) -> Row:
     count = context.sizes.calls // 5
     ids = iter([lesson.id for lesson in client.iter_lessons(page_size=1_000)])
     deleted = context.rounds(
-        client.delete_lesson, lambda: [next(ids) for _ in range(count)], warm_up=[next(ids)]
+        client.archive_lesson, lambda: [next(ids) for _ in range(count)], warm_up=[next(ids)]
     )
     return Row(
-        f"DeleteLesson, in {where}",
+        f"ArchiveLesson, in {where}",
         f"p95 ≤ {DELETE_MS:.0f} ms",
         f"p50 {milliseconds(deleted.p50_ms)}, p95 {milliseconds(deleted.p95_ms)}",
         in_time(deleted.p95_ms, DELETE_MS),

@@ -387,8 +387,8 @@ NAMES: dict[str, dict[str, str]] = {
         "CreateLesson": "title content category importance agent_id context source_session_id"
         " source_event_id",
         "GetLesson": "lesson_id", "ListLessons": "page_size page_token", "SearchLessons": "query",
-        "UpdateLesson": "lesson update_mask", "DeleteLesson": "lesson_id etag",
-        "UndeleteLesson": "lesson_id etag",
+        "UpdateLesson": "lesson update_mask", "ArchiveLesson": "lesson_id etag",
+        "UnarchiveLesson": "lesson_id etag", "DeleteLesson": "lesson_id etag",
         "ImportLessons": "lessons", "ExportLessons": "",
     },
     "AdminService": {

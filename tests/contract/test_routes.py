@@ -70,7 +70,7 @@ def test_a_path_that_no_rpc_has_leads_nowhere(path: str) -> None:
 
 def test_a_path_tells_all_its_verbs() -> None:
     assert names(Router(ROUTES).find("/api/lessons/1").values()) == [
-        "DeleteLesson",
+        "ArchiveLesson",
         "GetLesson",
         "UpdateLesson",
     ]

@@ -27,7 +27,8 @@ OWN = {
     "CancelOperation",
     # What a memory does.
     "Recall", "RecallWithCertificate", "Reflect", "Sleep", "WakeUp", "OpenMemory", "ClearCache",
-    "StreamEvents", "MatchPattern", "SummarizeReflections", "UndeleteLesson", "LinkSkills",
+    "StreamEvents", "MatchPattern", "SummarizeReflections", "ArchiveLesson",
+    "UnarchiveLesson", "LinkSkills",
     "UnlinkSkills", "ConsolidateSkills",
     # Keys and proofs.
     "WhoAmI", "RevokeApiKey", "RotateLogKey", "RotateWebhookSecret", "VerifyCertificate",

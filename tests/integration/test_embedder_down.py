@@ -161,9 +161,9 @@ def test_an_update_while_it_is_down_replaces_the_words_that_a_lesson_is_found_by
 
 def test_a_restored_lesson_has_the_vector_that_it_had(api: Api, remote: Remote) -> None:
     kept = lesson(api, "Rye", "feed the starter")
-    api.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id=kept.id))
+    api.learn.ArchiveLesson(learn_pb.ArchiveLessonRequest(lesson_id=kept.id))
     remote.down(retryable=True)
-    api.learn.UndeleteLesson(learn_pb.UndeleteLessonRequest(lesson_id=kept.id))
+    api.learn.UnarchiveLesson(learn_pb.UnarchiveLessonRequest(lesson_id=kept.id))
     remote.up()
     answer = recall(api, "rye", mode=DENSE)
     assert answer.results[0].HasField("similarity")

@@ -30,13 +30,18 @@ def update(api: Api, lesson_id: str, etag: str = "", **changes: Any) -> learn_pb
 
 
 def archive(api: Api, lesson_id: str, etag: str = "") -> learn_pb.Lesson:
-    request = learn_pb.DeleteLessonRequest(lesson_id=lesson_id, etag=etag)
-    return api.learn.DeleteLesson(request).lesson
+    request = learn_pb.ArchiveLessonRequest(lesson_id=lesson_id, etag=etag)
+    return api.learn.ArchiveLesson(request).lesson
 
 
 def restore(api: Api, lesson_id: str, etag: str = "") -> learn_pb.Lesson:
-    request = learn_pb.UndeleteLessonRequest(lesson_id=lesson_id, etag=etag)
-    return api.learn.UndeleteLesson(request).lesson
+    request = learn_pb.UnarchiveLessonRequest(lesson_id=lesson_id, etag=etag)
+    return api.learn.UnarchiveLesson(request).lesson
+
+
+def delete(api: Api, lesson_id: str, etag: str = "") -> learn_pb.Lesson:
+    request = learn_pb.DeleteLessonRequest(lesson_id=lesson_id, etag=etag)
+    return api.learn.DeleteLesson(request).lesson
 
 
 def _every_answer(api: Api, lesson_id: str) -> Iterator[learn_pb.Lesson]:
@@ -69,8 +74,9 @@ def test_a_change_with_the_lesson_s_etag_is_made_and_gives_it_another(api: Api) 
 CHANGES: dict[str, Callable[[Api, str, str], object]] = {
     "update": lambda api, id_, etag: update(api, id_, etag, title="mine"),
     "update to what it is already": lambda api, id_, etag: update(api, id_, etag, title="theirs"),
-    "delete": archive,
-    "undelete": restore,
+    "archive": archive,
+    "unarchive": restore,
+    "delete": delete,
 }
 
 
@@ -90,7 +96,7 @@ def test_a_change_with_an_older_etag_is_refused_and_changes_nothing(
 def test_an_archived_lesson_is_not_what_was_read_before(api: Api) -> None:
     saved = lesson(api, "Tides", "They follow the moon")
     archived = archive(api, saved.id)
-    for change in (CHANGES["update"], archive, restore):
+    for change in (CHANGES["update"], archive, restore, delete):
         with refused() as failure:
             change(api, saved.id, saved.etag)
         assert (failure.code, failure.reason) == ABORTED

@@ -43,8 +43,8 @@ def update(api: Api, lesson_id: str, **changes: Any) -> learn_pb.Lesson:
 
 
 def archive(api: Api, lesson_id: str) -> learn_pb.Lesson:
-    request = learn_pb.DeleteLessonRequest(lesson_id=lesson_id)
-    return api.learn.DeleteLesson(request).lesson
+    request = learn_pb.ArchiveLessonRequest(lesson_id=lesson_id)
+    return api.learn.ArchiveLesson(request).lesson
 
 
 def bring_in(api: Api, *lessons: learn_pb.Lesson, on_conflict: int = 0) -> Any:
@@ -384,3 +384,28 @@ def test_words_are_looked_for_among_what_passes_the_filter(api: Api) -> None:
     of_bank.include_archived = True
     assert with_words(api, "retry", filter=of_bank)[1] == 2
     assert with_words(api, "100% _ \\", filter=of_bank) == ([], 0), "signs are only signs"
+
+
+def delete(api: Api, lesson_id: str) -> learn_pb.Lesson:
+    request = learn_pb.DeleteLessonRequest(lesson_id=lesson_id)
+    return api.learn.DeleteLesson(request).lesson
+
+
+def test_an_archived_lesson_is_deleted_as_others_are_and_counted_no_more(api: Api) -> None:
+    lesson(api, "Tides", lesson_id="archived", tags=["sea"])
+    lesson(api, "Waves", lesson_id="active", tags=["sea"])
+    archive(api, "archived")
+    for gone in ("archived", "active"):
+        assert delete(api, gone).id == gone
+    request = learn_pb.ListLessonsRequest(filter=learn_pb.LessonFilter(include_archived=True))
+    assert api.learn.ListLessons(request) == learn_pb.ListLessonsResponse()
+    assert api.learn.ListLessons(learn_pb.ListLessonsRequest()).total_size == 0
+    assert export_lessons(api, include_archived=True) == []
+
+
+def test_a_lesson_under_the_id_of_a_deleted_one_has_no_uses(api: Api) -> None:
+    lesson(api, "Tides", lesson_id="it")
+    assert get(api, "it").access_count == 1
+    delete(api, "it")
+    assert lesson(api, "Waves", lesson_id="it").access_count == 0
+    assert get(api, "it").access_count == 1

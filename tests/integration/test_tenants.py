@@ -234,7 +234,7 @@ def test_statistics_count_what_the_tenant_holds(server: LocalServer) -> None:
     gone = lesson(api, "archived")
     from mneme.v1 import learn_service_pb2 as learn_pb
 
-    api.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id=gone.id))
+    api.learn.ArchiveLesson(learn_pb.ArchiveLessonRequest(lesson_id=gone.id))
     full = stats(api)
     assert (full.event_count, full.session_count, full.agent_count) == (4, 2, 2)
     assert (full.lesson_count, full.memory_count, full.vector_count) == (1, 5, 5)

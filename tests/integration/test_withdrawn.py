@@ -33,7 +33,7 @@ def tenant(server: LocalServer) -> Api:
     api = server.keys.tenant("withdrawn", *(one for one in auth_pb2.KeyScope.values() if one))
     lesson(api, title="Pool exhausted", content=WRONG, lesson_id="wrong")
     lesson(api, title="Pool exhausted", content="Close what is idle.", lesson_id="right")
-    api.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="wrong"))
+    api.learn.ArchiveLesson(learn_pb.ArchiveLessonRequest(lesson_id="wrong"))
     return api
 
 
@@ -49,9 +49,9 @@ def test_an_archived_lesson_is_recalled_only_if_it_is_asked_for(mode: int, tenan
 def test_one_that_is_restored_is_recalled_again(api: Api) -> None:
     lesson(api, title="Pool exhausted", content=WRONG, lesson_id="wrong")
     for _ in range(2):
-        api.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="wrong"))
+        api.learn.ArchiveLesson(learn_pb.ArchiveLessonRequest(lesson_id="wrong"))
         assert recall(api, QUERY).outcome == pb.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS
-        api.learn.UndeleteLesson(learn_pb.UndeleteLessonRequest(lesson_id="wrong"))
+        api.learn.UnarchiveLesson(learn_pb.UnarchiveLessonRequest(lesson_id="wrong"))
         assert ids_of(recall(api, QUERY)) == ["wrong"]
 
 

@@ -48,7 +48,7 @@ test("an id with other content is ALREADY_EXISTS", async () => {
 
 test("an archived lesson cannot be changed", async () => {
   const { lesson } = await client.createLesson({ title: "old", content: "soon gone" });
-  await client.deleteLesson({ lessonId: lesson?.id ?? "" });
+  await client.archiveLesson({ lessonId: lesson?.id ?? "" });
   const error = await failure(
     client.updateLesson({ lesson: { id: lesson?.id ?? "", title: "new" } }),
   );

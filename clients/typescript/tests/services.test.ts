@@ -219,9 +219,9 @@ test("lessons are kept, found, changed, moved and archived", async () => {
   assert.equal(imported.createdCount, 1);
   assert.equal((await client.listLessons({ filter: { category: "release" } })).totalSize, 2n);
   assert.equal((await all(client.iterLessons({ pageSize: 1 }))).length, 2);
-  await client.deleteLesson({ lessonId: "copy" });
+  await client.archiveLesson({ lessonId: "copy" });
   assert.equal((await client.listLessons()).totalSize, 1n);
-  await client.undeleteLesson({ lessonId: "copy" });
+  await client.unarchiveLesson({ lessonId: "copy" });
   assert.equal((await client.listLessons()).totalSize, 2n);
 });
 
@@ -232,9 +232,9 @@ test("a lesson that has changed since it was read is not overwritten", async () 
   assert.notEqual(changed?.etag, etag);
   const late = client.updateLesson({ lesson: { id, etag, title: "Any port" } });
   await assert.rejects(late, { code: "ABORTED", reason: "ETAG_MISMATCH" });
-  await assert.rejects(client.deleteLesson({ lessonId: id, etag }), { code: "ABORTED" });
+  await assert.rejects(client.archiveLesson({ lessonId: id, etag }), { code: "ABORTED" });
   assert.equal((await client.getLesson({ lessonId: id })).lesson?.title, "A port");
-  await client.deleteLesson({ lessonId: id, etag: changed?.etag ?? "" });
+  await client.archiveLesson({ lessonId: id, etag: changed?.etag ?? "" });
 });
 
 test("reflections are stored, listed, searched and summarised", async () => {

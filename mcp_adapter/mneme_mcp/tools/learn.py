@@ -158,12 +158,12 @@ async def _update(call: Call, given: LearnArguments) -> Reply:
 
 
 async def _delete(call: Call, given: LearnArguments) -> Reply:
-    answer = await call.client.delete_lesson(given.lesson_id, etag=given.etag)
+    answer = await call.client.archive_lesson(given.lesson_id, etag=given.etag)
     return _one(given, answer.lesson, "Archived lesson {0.id}: {0.title}")
 
 
 async def _restore(call: Call, given: LearnArguments) -> Reply:
-    answer = await call.client.undelete_lesson(given.lesson_id, etag=given.etag)
+    answer = await call.client.unarchive_lesson(given.lesson_id, etag=given.etag)
     return _one(given, answer.lesson, "Restored lesson {0.id}: {0.title}")
 
 

@@ -109,13 +109,15 @@ def test_a_put_of_what_cannot_be_changed_is_refused_by_name(
     assert (refused.http_status, list(refused.fields)) == (400, [field])
 
 
-def test_deleting_a_lesson_archives_it(http: Http) -> None:
+def test_deleting_a_lesson_archives_it_and_only_its_own_path_deletes_it(http: Http) -> None:
     made(http, lessonId="one")
     assert http("DELETE", "/api/lessons/one") == {"id": "one", "archived": True}
     assert http.get("/api/lessons")["lessons"] == []
     (kept,) = http.get("/api/lessons?includeArchived=true")["lessons"]
     assert kept["archivedAt"] is not None
-    assert http("POST", "/api/lessons/one/undelete")["archivedAt"] is None
+    assert http("POST", "/api/lessons/one/unarchive")["archivedAt"] is None
+    assert http("POST", "/api/lessons/one/delete")["id"] == "one"
+    assert http.get("/api/lessons?includeArchived=true")["lessons"] == []
 
 
 @pytest.mark.parametrize(

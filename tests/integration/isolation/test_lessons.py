@@ -81,6 +81,31 @@ def _(world: World) -> None:
     )
 
 
+@isolates("mneme.v1.LearnService/ArchiveLesson")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.LearnService/ArchiveLesson",
+        lambda asked: learn_pb.ArchiveLessonRequest(lesson_id=asked),
+    )
+    assert not_found(answer)
+    world.ours.learn.ArchiveLesson(learn_pb.ArchiveLessonRequest(lesson_id="lesson"))
+    assert [found.id for found in list_lessons(world.theirs)] == [OTHER, "lesson"]
+
+
+@isolates("mneme.v1.LearnService/UnarchiveLesson")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.LearnService/UnarchiveLesson",
+        lambda asked: learn_pb.UnarchiveLessonRequest(lesson_id=asked),
+    )
+    assert not_found(answer)
+    world.ours.learn.ArchiveLesson(learn_pb.ArchiveLessonRequest(lesson_id="lesson"))
+    world.ours.learn.UnarchiveLesson(learn_pb.UnarchiveLessonRequest(lesson_id="lesson"))
+    assert [found.id for found in list_lessons(world.ours)] == ["lesson"]
+
+
 @isolates("mneme.v1.LearnService/DeleteLesson")
 def _(world: World) -> None:
     answer = answered_as_absent(
@@ -90,20 +115,8 @@ def _(world: World) -> None:
     )
     assert not_found(answer)
     world.ours.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="lesson"))
+    assert list_lessons(world.ours, include_archived=True) == []
     assert [found.id for found in list_lessons(world.theirs)] == [OTHER, "lesson"]
-
-
-@isolates("mneme.v1.LearnService/UndeleteLesson")
-def _(world: World) -> None:
-    answer = answered_as_absent(
-        world.ours,
-        "mneme.v1.LearnService/UndeleteLesson",
-        lambda asked: learn_pb.UndeleteLessonRequest(lesson_id=asked),
-    )
-    assert not_found(answer)
-    world.ours.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="lesson"))
-    world.ours.learn.UndeleteLesson(learn_pb.UndeleteLessonRequest(lesson_id="lesson"))
-    assert [found.id for found in list_lessons(world.ours)] == ["lesson"]
 
 
 @isolates("mneme.v1.LearnService/ImportLessons")

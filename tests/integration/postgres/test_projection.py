@@ -116,7 +116,7 @@ def fill(api: Api) -> None:
         update_mask=FieldMask(paths=["title", "importance"]),
     )
     api.learn.UpdateLesson(changed)
-    api.learn.DeleteLesson(learn_pb.DeleteLessonRequest(lesson_id="l2"))
+    api.learn.ArchiveLesson(learn_pb.ArchiveLessonRequest(lesson_id="l2"))
     api.learn.CreateReflection(
         reflection_pb.CreateReflectionRequest(
             session_id="s",

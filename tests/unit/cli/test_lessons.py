@@ -6,6 +6,7 @@ from typing import Any
 
 from mneme._core.convert import fill
 from mneme.messages import (
+    ArchiveLessonResponse,
     CreateLessonResponse,
     DeleteLessonResponse,
     ExportLessonsResponse,
@@ -16,7 +17,7 @@ from mneme.messages import (
     Lesson,
     ListLessonsResponse,
     SearchLessonsResponse,
-    UndeleteLessonResponse,
+    UnarchiveLessonResponse,
     UpdateLessonResponse,
 )
 from unit.cli.command import mneme
@@ -132,22 +133,31 @@ def test_an_update_of_nothing_is_wrong_usage(served: ScriptedServer) -> None:
     assert "give at least one field to change" in result.err
 
 
-def test_deleting_archives(served: ScriptedServer) -> None:
-    served.on("DeleteLesson", DeleteLessonResponse(lesson=LESSON))
-    assert mneme("lessons", "delete", "l").out == "archived l\n"
-    assert served.last("DeleteLesson").lesson_id == "l"
+def test_archiving_says_so(served: ScriptedServer) -> None:
+    served.on("ArchiveLesson", ArchiveLessonResponse(lesson=LESSON))
+    assert mneme("lessons", "archive", "l").out == "archived l\n"
+    assert served.last("ArchiveLesson").lesson_id == "l"
 
 
 def test_restoring_brings_an_archived_lesson_back(served: ScriptedServer) -> None:
-    served.on("UndeleteLesson", UndeleteLessonResponse(lesson=LESSON))
-    assert mneme("lessons", "restore", "l").out == "restored l\n"
-    assert served.last("UndeleteLesson").lesson_id == "l"
+    served.on("UnarchiveLesson", UnarchiveLessonResponse(lesson=LESSON))
+    assert mneme("lessons", "unarchive", "l").out == "restored l\n"
+    assert served.last("UnarchiveLesson").lesson_id == "l"
+
+
+def test_deleting_for_good_asks_before(served: ScriptedServer) -> None:
+    served.on("DeleteLesson", DeleteLessonResponse(lesson=LESSON))
+    refused = mneme("lessons", "delete", "l", stdin="n\n")
+    assert "Delete the lesson l for good?" in refused.err
+    assert not served.calls("DeleteLesson")
+    assert mneme("lessons", "delete", "l", "--yes", "--etag", "e1").out == "deleted l\n"
+    assert served.last("DeleteLesson").etag == "e1"
 
 
 def test_a_change_takes_an_etag_which_get_shows(served: ScriptedServer) -> None:
     served.on("GetLesson", GetLessonResponse(lesson=Lesson(id="l", etag="e1")))
     assert "Etag    e1" in mneme("lessons", "get", "l").out
-    for command, rpc in (("delete", "DeleteLesson"), ("restore", "UndeleteLesson")):
+    for command, rpc in (("archive", "ArchiveLesson"), ("unarchive", "UnarchiveLesson")):
         mneme("lessons", command, "l", "--etag", "e1")
         assert served.last(rpc).etag == "e1"
     mneme("lessons", "update", "l", "--title", "T", "--etag", "e1")
@@ -157,10 +167,10 @@ def test_a_change_takes_an_etag_which_get_shows(served: ScriptedServer) -> None:
 
 def test_a_change_of_what_has_changed_says_so(served: ScriptedServer) -> None:
     served.on(
-        "DeleteLesson",
+        "ArchiveLesson",
         lambda request, context: failure(context, "ABORTED", "it moved", reason="ETAG_MISMATCH"),
     )
-    result = mneme("lessons", "delete", "l", "--etag", "e1")
+    result = mneme("lessons", "archive", "l", "--etag", "e1")
     assert result.code != 0
     assert result.err == "mneme: it moved [ETAG_MISMATCH]\n"
 

@@ -32,7 +32,7 @@ def fail_first(times: int, then: Any, *args: Any, **kwargs: Any) -> Any:
 
 def test_reads_and_writes_with_ids_may_be_repeated_and_other_writes_may_not() -> None:
     assert {"Recall", "GetSession", "WatchEvents", "RecordEvents", "CreateLesson"} <= _REPEATABLE
-    assert {"StartSession", "EndSession", "UpdateLesson", "DeleteLesson"} <= _REPEATABLE
+    assert {"StartSession", "EndSession", "UpdateLesson", "ArchiveLesson"} <= _REPEATABLE
     assert {"Backup", "DeleteTenant", "Forget"} <= _REPEATABLE
     assert not {"CreateTenant", "CreateApiKey", "ImportLessons"} & _REPEATABLE
 

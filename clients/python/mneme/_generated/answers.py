@@ -494,6 +494,15 @@ class ApiKey(Answer[admin_service_pb2.ApiKey], of=admin_service_pb2.ApiKey):
     """When it was revoked; unset if it is not."""
 
 
+class ArchiveLessonResponse(
+    Answer[learn_service_pb2.ArchiveLessonResponse], of=learn_service_pb2.ArchiveLessonResponse
+):
+    """The archived lesson."""
+
+    lesson: Lesson
+    """The lesson, with archived_at."""
+
+
 class AssignTreatmentResponse(
     Answer[experiment_pb2.AssignTreatmentResponse], of=experiment_pb2.AssignTreatmentResponse
 ):
@@ -1489,10 +1498,10 @@ class DeleteLearningSessionResponse(
 class DeleteLessonResponse(
     Answer[learn_service_pb2.DeleteLessonResponse], of=learn_service_pb2.DeleteLessonResponse
 ):
-    """The archived lesson."""
+    """The deleted lesson."""
 
     lesson: Lesson
-    """The lesson, with archived_at."""
+    """The lesson as it was."""
 
 
 class DeleteMemoriesResponse(
@@ -6805,8 +6814,8 @@ class TryAlertRuleResponse(
     """Until when."""
 
 
-class UndeleteLessonResponse(
-    Answer[learn_service_pb2.UndeleteLessonResponse], of=learn_service_pb2.UndeleteLessonResponse
+class UnarchiveLessonResponse(
+    Answer[learn_service_pb2.UnarchiveLessonResponse], of=learn_service_pb2.UnarchiveLessonResponse
 ):
     """The restored lesson."""
 
@@ -7057,6 +7066,7 @@ __all__ = [
     "AlgorithmKey",
     "AnalyzeExperimentResponse",
     "ApiKey",
+    "ArchiveLessonResponse",
     "AssignTreatmentResponse",
     "BackupResponse",
     "BackupResult",
@@ -7330,7 +7340,7 @@ __all__ = [
     "TriedAlert",
     "TriedPoint",
     "TryAlertRuleResponse",
-    "UndeleteLessonResponse",
+    "UnarchiveLessonResponse",
     "UnlinkSkillsResponse",
     "UpdateAlertRuleResponse",
     "UpdateDiscoveryScheduleResponse",

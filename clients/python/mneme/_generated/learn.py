@@ -13,6 +13,7 @@ from mneme._core.aio import AsyncStream
 from mneme._core.rpc import Rpc, update_of
 from mneme._core.sync import Stream
 from mneme._generated.answers import (
+    ArchiveLessonResponse,
     CreateKnowledgeResponse,
     CreateLessonResponse,
     CreateReflectionResponse,
@@ -28,7 +29,7 @@ from mneme._generated.answers import (
     SearchLessonsResponse,
     SearchReflectionsResponse,
     SummarizeReflectionsResponse,
-    UndeleteLessonResponse,
+    UnarchiveLessonResponse,
     UpdateLessonResponse,
 )
 from mneme._generated.choices import (
@@ -81,18 +82,25 @@ _UPDATE_LESSON = Rpc(
     answer=UpdateLessonResponse,
     repeatable=True,
 )
+_ARCHIVE_LESSON = Rpc(
+    service="mneme.v1.LearnService",
+    method="ArchiveLesson",
+    request=learn_service_pb2.ArchiveLessonRequest,
+    answer=ArchiveLessonResponse,
+    repeatable=True,
+)
+_UNARCHIVE_LESSON = Rpc(
+    service="mneme.v1.LearnService",
+    method="UnarchiveLesson",
+    request=learn_service_pb2.UnarchiveLessonRequest,
+    answer=UnarchiveLessonResponse,
+    repeatable=True,
+)
 _DELETE_LESSON = Rpc(
     service="mneme.v1.LearnService",
     method="DeleteLesson",
     request=learn_service_pb2.DeleteLessonRequest,
     answer=DeleteLessonResponse,
-    repeatable=True,
-)
-_UNDELETE_LESSON = Rpc(
-    service="mneme.v1.LearnService",
-    method="UndeleteLesson",
-    request=learn_service_pb2.UndeleteLessonRequest,
-    answer=UndeleteLessonResponse,
     repeatable=True,
 )
 _IMPORT_LESSONS = Rpc(
@@ -159,8 +167,9 @@ RPCS = (
     _LIST_LESSONS,
     _SEARCH_LESSONS,
     _UPDATE_LESSON,
+    _ARCHIVE_LESSON,
+    _UNARCHIVE_LESSON,
     _DELETE_LESSON,
-    _UNDELETE_LESSON,
     _IMPORT_LESSONS,
     _EXPORT_LESSONS,
     _CREATE_REFLECTION,
@@ -491,16 +500,16 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
-    def delete_lesson(
+    def archive_lesson(
         self,
         lesson_id: str,
         *,
         etag: str | None = None,
         timeout: float | None = None,
-    ) -> DeleteLessonResponse:
-        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-        for it; GetLesson and Recall still find it. Archiving it again changes
-        nothing. UndeleteLesson brings it back.
+    ) -> ArchiveLessonResponse:
+        """Archives a lesson: lists and searches leave it out unless asked for it;
+        GetLesson still finds it. Archiving it again changes nothing.
+        UnarchiveLesson brings it back; DeleteLesson removes it for good.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
@@ -516,7 +525,7 @@ class LearnMethods(SyncCaller):
             The archived lesson.
         """
         return self._unary(
-            _DELETE_LESSON,
+            _ARCHIVE_LESSON,
             {
                 "lesson_id": lesson_id,
                 "etag": etag,
@@ -524,16 +533,16 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
-    def undelete_lesson(
+    def unarchive_lesson(
         self,
         lesson_id: str,
         *,
         etag: str | None = None,
         timeout: float | None = None,
-    ) -> UndeleteLessonResponse:
+    ) -> UnarchiveLessonResponse:
         """Restores an archived lesson: ListLessons and SearchLessons find it again
         when the call returns. A lesson that is not archived stays as it is, so the
-        call can be repeated, as DeleteLesson can.
+        call can be repeated, as ArchiveLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
@@ -549,7 +558,40 @@ class LearnMethods(SyncCaller):
             The restored lesson.
         """
         return self._unary(
-            _UNDELETE_LESSON,
+            _UNARCHIVE_LESSON,
+            {
+                "lesson_id": lesson_id,
+                "etag": etag,
+            },
+            timeout,
+        )
+
+    def delete_lesson(
+        self,
+        lesson_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> DeleteLessonResponse:
+        """Deletes a lesson for good, archived or not, with the count of its uses: no
+        call finds it from then on, and certificates of answers that held it say
+        that it was removed. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the lesson has changed since (nothing is deleted).
+
+        Args:
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
+            etag: The lesson's etag, to refuse the call if the lesson has changed since. Up to
+                100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted lesson.
+        """
+        return self._unary(
+            _DELETE_LESSON,
             {
                 "lesson_id": lesson_id,
                 "etag": etag,
@@ -1261,16 +1303,16 @@ class AsyncLearnMethods(AsyncCaller):
             timeout,
         )
 
-    async def delete_lesson(
+    async def archive_lesson(
         self,
         lesson_id: str,
         *,
         etag: str | None = None,
         timeout: float | None = None,
-    ) -> DeleteLessonResponse:
-        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-        for it; GetLesson and Recall still find it. Archiving it again changes
-        nothing. UndeleteLesson brings it back.
+    ) -> ArchiveLessonResponse:
+        """Archives a lesson: lists and searches leave it out unless asked for it;
+        GetLesson still finds it. Archiving it again changes nothing.
+        UnarchiveLesson brings it back; DeleteLesson removes it for good.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
@@ -1286,7 +1328,7 @@ class AsyncLearnMethods(AsyncCaller):
             The archived lesson.
         """
         return await self._unary(
-            _DELETE_LESSON,
+            _ARCHIVE_LESSON,
             {
                 "lesson_id": lesson_id,
                 "etag": etag,
@@ -1294,16 +1336,16 @@ class AsyncLearnMethods(AsyncCaller):
             timeout,
         )
 
-    async def undelete_lesson(
+    async def unarchive_lesson(
         self,
         lesson_id: str,
         *,
         etag: str | None = None,
         timeout: float | None = None,
-    ) -> UndeleteLessonResponse:
+    ) -> UnarchiveLessonResponse:
         """Restores an archived lesson: ListLessons and SearchLessons find it again
         when the call returns. A lesson that is not archived stays as it is, so the
-        call can be repeated, as DeleteLesson can.
+        call can be repeated, as ArchiveLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
@@ -1319,7 +1361,40 @@ class AsyncLearnMethods(AsyncCaller):
             The restored lesson.
         """
         return await self._unary(
-            _UNDELETE_LESSON,
+            _UNARCHIVE_LESSON,
+            {
+                "lesson_id": lesson_id,
+                "etag": etag,
+            },
+            timeout,
+        )
+
+    async def delete_lesson(
+        self,
+        lesson_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> DeleteLessonResponse:
+        """Deletes a lesson for good, archived or not, with the count of its uses: no
+        call finds it from then on, and certificates of answers that held it say
+        that it was removed. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the lesson has changed since (nothing is deleted).
+
+        Args:
+            lesson_id: The lesson. Required; up to 200 characters, on one line.
+            etag: The lesson's etag, to refuse the call if the lesson has changed since. Up to
+                100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted lesson.
+        """
+        return await self._unary(
+            _DELETE_LESSON,
             {
                 "lesson_id": lesson_id,
                 "etag": etag,

@@ -710,7 +710,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=100,
         ),
     },
-    "delete_lesson": {
+    "archive_lesson": {
         "lesson_id": Parameter("text", "The lesson.", required=True, most=200),
         "etag": Parameter(
             "text",
@@ -718,7 +718,15 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=100,
         ),
     },
-    "undelete_lesson": {
+    "unarchive_lesson": {
+        "lesson_id": Parameter("text", "The lesson.", required=True, most=200),
+        "etag": Parameter(
+            "text",
+            "The lesson's etag, to refuse the call if the lesson has changed since.",
+            most=100,
+        ),
+    },
+    "delete_lesson": {
         "lesson_id": Parameter("text", "The lesson.", required=True, most=200),
         "etag": Parameter(
             "text",

@@ -120,18 +120,26 @@ _lessons.change(
     said="updated {lesson_id}",
 )
 _lessons.change(
-    "delete",
-    "delete_lesson",
+    "archive",
+    "archive_lesson",
     "Archive a lesson: lists and searches leave it out; `get` still shows it.",
     Fields(etag=Etag),
     said="archived {lesson_id}",
 )
 _lessons.change(
-    "restore",
-    "undelete_lesson",
+    "unarchive",
+    "unarchive_lesson",
     "Bring an archived lesson back into lists and searches.",
     Fields(etag=Etag),
     said="restored {lesson_id}",
+)
+_lessons.change(
+    "delete",
+    "delete_lesson",
+    "Delete a lesson, archived or not, with the count of its uses.",
+    Fields(etag=Etag),
+    said="deleted {lesson_id}",
+    confirm="Delete the lesson {lesson_id} for good?",
 )
 
 

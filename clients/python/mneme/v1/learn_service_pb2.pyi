@@ -199,6 +199,34 @@ class UpdateLessonResponse(_message.Message):
     lesson: Lesson
     def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ...) -> None: ...
 
+class ArchiveLessonRequest(_message.Message):
+    __slots__ = ("lesson_id", "etag")
+    LESSON_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    lesson_id: str
+    etag: str
+    def __init__(self, lesson_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
+
+class ArchiveLessonResponse(_message.Message):
+    __slots__ = ("lesson",)
+    LESSON_FIELD_NUMBER: _ClassVar[int]
+    lesson: Lesson
+    def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ...) -> None: ...
+
+class UnarchiveLessonRequest(_message.Message):
+    __slots__ = ("lesson_id", "etag")
+    LESSON_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    lesson_id: str
+    etag: str
+    def __init__(self, lesson_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
+
+class UnarchiveLessonResponse(_message.Message):
+    __slots__ = ("lesson",)
+    LESSON_FIELD_NUMBER: _ClassVar[int]
+    lesson: Lesson
+    def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ...) -> None: ...
+
 class DeleteLessonRequest(_message.Message):
     __slots__ = ("lesson_id", "etag")
     LESSON_ID_FIELD_NUMBER: _ClassVar[int]
@@ -208,20 +236,6 @@ class DeleteLessonRequest(_message.Message):
     def __init__(self, lesson_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeleteLessonResponse(_message.Message):
-    __slots__ = ("lesson",)
-    LESSON_FIELD_NUMBER: _ClassVar[int]
-    lesson: Lesson
-    def __init__(self, lesson: _Optional[_Union[Lesson, _Mapping]] = ...) -> None: ...
-
-class UndeleteLessonRequest(_message.Message):
-    __slots__ = ("lesson_id", "etag")
-    LESSON_ID_FIELD_NUMBER: _ClassVar[int]
-    ETAG_FIELD_NUMBER: _ClassVar[int]
-    lesson_id: str
-    etag: str
-    def __init__(self, lesson_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
-
-class UndeleteLessonResponse(_message.Message):
     __slots__ = ("lesson",)
     LESSON_FIELD_NUMBER: _ClassVar[int]
     lesson: Lesson

@@ -68,15 +68,20 @@ class LearnServiceStub:
                 request_serializer=mneme_dot_v1_dot_learn__service__pb2.UpdateLessonRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learn__service__pb2.UpdateLessonResponse.FromString,
                 _registered_method=True)
+        self.ArchiveLesson = channel.unary_unary(
+                '/mneme.v1.LearnService/ArchiveLesson',
+                request_serializer=mneme_dot_v1_dot_learn__service__pb2.ArchiveLessonRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learn__service__pb2.ArchiveLessonResponse.FromString,
+                _registered_method=True)
+        self.UnarchiveLesson = channel.unary_unary(
+                '/mneme.v1.LearnService/UnarchiveLesson',
+                request_serializer=mneme_dot_v1_dot_learn__service__pb2.UnarchiveLessonRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_learn__service__pb2.UnarchiveLessonResponse.FromString,
+                _registered_method=True)
         self.DeleteLesson = channel.unary_unary(
                 '/mneme.v1.LearnService/DeleteLesson',
                 request_serializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonResponse.FromString,
-                _registered_method=True)
-        self.UndeleteLesson = channel.unary_unary(
-                '/mneme.v1.LearnService/UndeleteLesson',
-                request_serializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonRequest.SerializeToString,
-                response_deserializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonResponse.FromString,
                 _registered_method=True)
         self.ImportLessons = channel.unary_unary(
                 '/mneme.v1.LearnService/ImportLessons',
@@ -192,10 +197,10 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def DeleteLesson(self, request, context):
-        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-        for it; GetLesson and Recall still find it. Archiving it again changes
-        nothing. UndeleteLesson brings it back.
+    def ArchiveLesson(self, request, context):
+        """Archives a lesson: lists and searches leave it out unless asked for it;
+        GetLesson still finds it. Archiving it again changes nothing.
+        UnarchiveLesson brings it back; DeleteLesson removes it for good.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
@@ -205,14 +210,27 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def UndeleteLesson(self, request, context):
+    def UnarchiveLesson(self, request, context):
         """Restores an archived lesson: ListLessons and SearchLessons find it again
         when the call returns. A lesson that is not archived stays as it is, so the
-        call can be repeated, as DeleteLesson can.
+        call can be repeated, as ArchiveLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
         given, but the lesson has changed since (nothing is changed).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteLesson(self, request, context):
+        """Deletes a lesson for good, archived or not, with the count of its uses: no
+        call finds it from then on, and certificates of answers that held it say
+        that it was removed. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the lesson has changed since (nothing is deleted).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -342,15 +360,20 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_learn__service__pb2.UpdateLessonRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learn__service__pb2.UpdateLessonResponse.SerializeToString,
             ),
+            'ArchiveLesson': grpc.unary_unary_rpc_method_handler(
+                    servicer.ArchiveLesson,
+                    request_deserializer=mneme_dot_v1_dot_learn__service__pb2.ArchiveLessonRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learn__service__pb2.ArchiveLessonResponse.SerializeToString,
+            ),
+            'UnarchiveLesson': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnarchiveLesson,
+                    request_deserializer=mneme_dot_v1_dot_learn__service__pb2.UnarchiveLessonRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_learn__service__pb2.UnarchiveLessonResponse.SerializeToString,
+            ),
             'DeleteLesson': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteLesson,
                     request_deserializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_learn__service__pb2.DeleteLessonResponse.SerializeToString,
-            ),
-            'UndeleteLesson': grpc.unary_unary_rpc_method_handler(
-                    servicer.UndeleteLesson,
-                    request_deserializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonRequest.FromString,
-                    response_serializer=mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonResponse.SerializeToString,
             ),
             'ImportLessons': grpc.unary_unary_rpc_method_handler(
                     servicer.ImportLessons,
@@ -546,6 +569,60 @@ class LearnService:
             _registered_method=True)
 
     @staticmethod
+    def ArchiveLesson(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/ArchiveLesson',
+            mneme_dot_v1_dot_learn__service__pb2.ArchiveLessonRequest.SerializeToString,
+            mneme_dot_v1_dot_learn__service__pb2.ArchiveLessonResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnarchiveLesson(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/UnarchiveLesson',
+            mneme_dot_v1_dot_learn__service__pb2.UnarchiveLessonRequest.SerializeToString,
+            mneme_dot_v1_dot_learn__service__pb2.UnarchiveLessonResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def DeleteLesson(request,
             target,
             options=(),
@@ -562,33 +639,6 @@ class LearnService:
             '/mneme.v1.LearnService/DeleteLesson',
             mneme_dot_v1_dot_learn__service__pb2.DeleteLessonRequest.SerializeToString,
             mneme_dot_v1_dot_learn__service__pb2.DeleteLessonResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def UndeleteLesson(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/mneme.v1.LearnService/UndeleteLesson',
-            mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonRequest.SerializeToString,
-            mneme_dot_v1_dot_learn__service__pb2.UndeleteLessonResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -86,23 +86,32 @@ class LearnServiceStub:
     when it cannot be embedded right away and too many texts are already waiting
     (nothing is changed).
     """
-    DeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]
-    """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-    for it; GetLesson and Recall still find it. Archiving it again changes
-    nothing. UndeleteLesson brings it back.
+    ArchiveLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ArchiveLessonRequest, _learn_service_pb2.ArchiveLessonResponse]
+    """Archives a lesson: lists and searches leave it out unless asked for it;
+    GetLesson still finds it. Archiving it again changes nothing.
+    UnarchiveLesson brings it back; DeleteLesson removes it for good.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
     given, but the lesson has changed since (nothing is changed).
     """
-    UndeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.UndeleteLessonRequest, _learn_service_pb2.UndeleteLessonResponse]
+    UnarchiveLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.UnarchiveLessonRequest, _learn_service_pb2.UnarchiveLessonResponse]
     """Restores an archived lesson: ListLessons and SearchLessons find it again
     when the call returns. A lesson that is not archived stays as it is, so the
-    call can be repeated, as DeleteLesson can.
+    call can be repeated, as ArchiveLesson can.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
     given, but the lesson has changed since (nothing is changed).
+    """
+    DeleteLesson: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]
+    """Deletes a lesson for good, archived or not, with the count of its uses: no
+    call finds it from then on, and certificates of answers that held it say
+    that it was removed. Deleting it again is NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the lesson has changed since (nothing is deleted).
     """
     ImportLessons: _grpc.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]
     """Imports lessons as ExportLessons returns them, all or none. Those that
@@ -223,23 +232,32 @@ class LearnServiceAsyncStub(LearnServiceStub):
     when it cannot be embedded right away and too many texts are already waiting
     (nothing is changed).
     """
-    DeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]  # type: ignore[assignment]
-    """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-    for it; GetLesson and Recall still find it. Archiving it again changes
-    nothing. UndeleteLesson brings it back.
+    ArchiveLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ArchiveLessonRequest, _learn_service_pb2.ArchiveLessonResponse]  # type: ignore[assignment]
+    """Archives a lesson: lists and searches leave it out unless asked for it;
+    GetLesson still finds it. Archiving it again changes nothing.
+    UnarchiveLesson brings it back; DeleteLesson removes it for good.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
     given, but the lesson has changed since (nothing is changed).
     """
-    UndeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.UndeleteLessonRequest, _learn_service_pb2.UndeleteLessonResponse]  # type: ignore[assignment]
+    UnarchiveLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.UnarchiveLessonRequest, _learn_service_pb2.UnarchiveLessonResponse]  # type: ignore[assignment]
     """Restores an archived lesson: ListLessons and SearchLessons find it again
     when the call returns. A lesson that is not archived stays as it is, so the
-    call can be repeated, as DeleteLesson can.
+    call can be repeated, as ArchiveLesson can.
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
     given, but the lesson has changed since (nothing is changed).
+    """
+    DeleteLesson: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.DeleteLessonRequest, _learn_service_pb2.DeleteLessonResponse]  # type: ignore[assignment]
+    """Deletes a lesson for good, archived or not, with the count of its uses: no
+    call finds it from then on, and certificates of answers that held it say
+    that it was removed. Deleting it again is NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the lesson has changed since (nothing is deleted).
     """
     ImportLessons: _aio.UnaryUnaryMultiCallable[_learn_service_pb2.ImportLessonsRequest, _learn_service_pb2.ImportLessonsResponse]  # type: ignore[assignment]
     """Imports lessons as ExportLessons returns them, all or none. Those that
@@ -389,14 +407,14 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def DeleteLesson(
+    def ArchiveLesson(
         self,
-        request: _learn_service_pb2.DeleteLessonRequest,
+        request: _learn_service_pb2.ArchiveLessonRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learn_service_pb2.DeleteLessonResponse, _abc.Awaitable[_learn_service_pb2.DeleteLessonResponse]]:
-        """Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-        for it; GetLesson and Recall still find it. Archiving it again changes
-        nothing. UndeleteLesson brings it back.
+    ) -> _typing.Union[_learn_service_pb2.ArchiveLessonResponse, _abc.Awaitable[_learn_service_pb2.ArchiveLessonResponse]]:
+        """Archives a lesson: lists and searches leave it out unless asked for it;
+        GetLesson still finds it. Archiving it again changes nothing.
+        UnarchiveLesson brings it back; DeleteLesson removes it for good.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
@@ -404,18 +422,33 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def UndeleteLesson(
+    def UnarchiveLesson(
         self,
-        request: _learn_service_pb2.UndeleteLessonRequest,
+        request: _learn_service_pb2.UnarchiveLessonRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learn_service_pb2.UndeleteLessonResponse, _abc.Awaitable[_learn_service_pb2.UndeleteLessonResponse]]:
+    ) -> _typing.Union[_learn_service_pb2.UnarchiveLessonResponse, _abc.Awaitable[_learn_service_pb2.UnarchiveLessonResponse]]:
         """Restores an archived lesson: ListLessons and SearchLessons find it again
         when the call returns. A lesson that is not archived stays as it is, so the
-        call can be repeated, as DeleteLesson can.
+        call can be repeated, as ArchiveLesson can.
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
         given, but the lesson has changed since (nothing is changed).
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteLesson(
+        self,
+        request: _learn_service_pb2.DeleteLessonRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_learn_service_pb2.DeleteLessonResponse, _abc.Awaitable[_learn_service_pb2.DeleteLessonResponse]]:
+        """Deletes a lesson for good, archived or not, with the count of its uses: no
+        call finds it from then on, and certificates of answers that held it say
+        that it was removed. Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the lesson has changed since (nothing is deleted).
         """
 
     @_abc_1.abstractmethod

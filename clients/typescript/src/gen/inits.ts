@@ -306,6 +306,22 @@ export interface AnalyzeExperimentRequestInit {
 }
 
 /**
+ * A request to archive a lesson.
+ */
+export interface ArchiveLessonRequestInit {
+  /**
+   * The lesson.
+   * Required; up to 200 characters, on one line.
+   */
+  lessonId: string;
+  /**
+   * The lesson's etag, to refuse the call if the lesson has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
  * A request to assign a subject.
  */
 export interface AssignTreatmentRequestInit {
@@ -1223,7 +1239,7 @@ export interface DeleteLearningSessionRequestInit {
 }
 
 /**
- * A request to archive a lesson.
+ * A request to delete a lesson.
  */
 export interface DeleteLessonRequestInit {
   /**
@@ -5169,7 +5185,7 @@ export interface TryAlertRuleRequestInit {
 /**
  * A request to restore an archived lesson.
  */
-export interface UndeleteLessonRequestInit {
+export interface UnarchiveLessonRequestInit {
   /**
    * The lesson.
    * Required; up to 200 characters, on one line.

@@ -64,7 +64,7 @@ function Shown(props: {
     setError(undefined);
     const asked = { lessonId: lesson.id ?? "", etag: lesson.etag ?? "" };
     try {
-      await (archived ? learn.undeleteLesson(asked) : learn.deleteLesson(asked));
+      await (archived ? learn.unarchiveLesson(asked) : learn.archiveLesson(asked));
       props.onChange(archived ? "Lesson restored" : "Lesson archived");
     } catch (failed) {
       setError(asApiError(failed));

@@ -107,7 +107,9 @@ RPCS: Mapping[str, RestMapping] = {
     "mneme.v1.ReflectService.Reflect": RestMapping(named_by={"params": "analysis"}),
     "mneme.v1.ContextService.GetContext": RestMapping(echoes=("topic",)),
     "mneme.v1.EventService.RecordEvents": RestMapping(lines="events"),
-    "mneme.v1.LearnService.DeleteLesson": RestMapping(answer={"id": "lesson.id", "archived": True}),
+    "mneme.v1.LearnService.ArchiveLesson": RestMapping(
+        answer={"id": "lesson.id", "archived": True}
+    ),
     "mneme.v1.LearnService.ImportLessons": RestMapping(lines="lessons"),
     "mneme.v1.SkillService.ImportEpisodes": RestMapping(lines="episodes"),
     "mneme.v1.AlertService.DeleteAlertRule": RestMapping(answer={"id": "rule.id", "deleted": True}),

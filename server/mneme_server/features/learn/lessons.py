@@ -195,6 +195,21 @@ class Lessons:
         """
         return self._set_archived(tenant_id, lesson_id, None, etag)
 
+    def delete(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
+        """Delete the lesson with its accesses, and return it as it was.
+
+        Raises:
+            NotFound: there is no such lesson.
+            Aborted: `etag` is given and is not the lesson's any more.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            self.usage.write(tenant)  # Else they would be counted of a later one of that id.
+            with tenant.write() as unit:
+                lesson = _existing(unit, lesson_id, etag)
+                unit.get(SqlLessons).remove(lesson)
+                unit.documents.remove(LESSON, [lesson_id])
+        return lesson
+
     def _set_archived(
         self, tenant_id: str, lesson_id: str, archived_us: int | None, etag: str
     ) -> Lesson:

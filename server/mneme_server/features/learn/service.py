@@ -93,19 +93,27 @@ class LessonCalls:
             )
         return pb.UpdateLessonResponse(lesson=convert.lesson(lesson))
 
-    def DeleteLesson(self, request: pb.DeleteLessonRequest, call: Call) -> pb.DeleteLessonResponse:
+    def ArchiveLesson(
+        self, request: pb.ArchiveLessonRequest, call: Call
+    ) -> pb.ArchiveLessonResponse:
         """Archive a lesson."""
         with fields(id="lesson_id"):
             lesson = self._lessons.archive(call.tenant, request.lesson_id, etag=request.etag)
-        return pb.DeleteLessonResponse(lesson=convert.lesson(lesson))
+        return pb.ArchiveLessonResponse(lesson=convert.lesson(lesson))
 
-    def UndeleteLesson(
-        self, request: pb.UndeleteLessonRequest, call: Call
-    ) -> pb.UndeleteLessonResponse:
+    def UnarchiveLesson(
+        self, request: pb.UnarchiveLessonRequest, call: Call
+    ) -> pb.UnarchiveLessonResponse:
         """Bring an archived lesson back."""
         with fields(id="lesson_id"):
             lesson = self._lessons.restore(call.tenant, request.lesson_id, etag=request.etag)
-        return pb.UndeleteLessonResponse(lesson=convert.lesson(lesson))
+        return pb.UnarchiveLessonResponse(lesson=convert.lesson(lesson))
+
+    def DeleteLesson(self, request: pb.DeleteLessonRequest, call: Call) -> pb.DeleteLessonResponse:
+        """Delete a lesson for good."""
+        with fields(id="lesson_id"):
+            lesson = self._lessons.delete(call.tenant, request.lesson_id, etag=request.etag)
+        return pb.DeleteLessonResponse(lesson=convert.lesson(lesson))
 
     def ImportLessons(
         self, request: pb.ImportLessonsRequest, call: Call

@@ -4,6 +4,7 @@ import type { CallOptions } from "../../caller.js";
 import type { ServiceMethods } from "../../methods.js";
 import type { Stream } from "../../stream.js";
 import type {
+  ArchiveLessonRequestInit,
   CreateKnowledgeRequestInit,
   CreateLessonRequestInit,
   CreateReflectionRequestInit,
@@ -17,11 +18,12 @@ import type {
   SearchLessonsRequestInit,
   SearchReflectionsRequestInit,
   SummarizeReflectionsRequestInit,
-  UndeleteLessonRequestInit,
+  UnarchiveLessonRequestInit,
   UpdateLessonRequestInit,
 } from "../inits.js";
 import type { CreateKnowledgeResponse, SearchKnowledgeResponse } from "../mneme/v1/knowledge_pb.js";
 import type {
+  ArchiveLessonResponse,
   CreateLessonResponse,
   DeleteLessonResponse,
   ExportLessonsResponse,
@@ -30,7 +32,7 @@ import type {
   Lesson,
   ListLessonsResponse,
   SearchLessonsResponse,
-  UndeleteLessonResponse,
+  UnarchiveLessonResponse,
   UpdateLessonResponse,
 } from "../mneme/v1/learn_service_pb.js";
 import type {
@@ -100,25 +102,35 @@ export interface LearnMethods {
    */
   updateLesson(request: UpdateLessonRequestInit, options?: CallOptions): Promise<UpdateLessonResponse>;
   /**
-   * Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-   * for it; GetLesson and Recall still find it. Archiving it again changes
-   * nothing. UndeleteLesson brings it back.
+   * Archives a lesson: lists and searches leave it out unless asked for it;
+   * GetLesson still finds it. Archiving it again changes nothing.
+   * UnarchiveLesson brings it back; DeleteLesson removes it for good.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
    * given, but the lesson has changed since (nothing is changed).
    */
-  deleteLesson(request: DeleteLessonRequestInit, options?: CallOptions): Promise<DeleteLessonResponse>;
+  archiveLesson(request: ArchiveLessonRequestInit, options?: CallOptions): Promise<ArchiveLessonResponse>;
   /**
    * Restores an archived lesson: ListLessons and SearchLessons find it again
    * when the call returns. A lesson that is not archived stays as it is, so the
-   * call can be repeated, as DeleteLesson can.
+   * call can be repeated, as ArchiveLesson can.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
    * given, but the lesson has changed since (nothing is changed).
    */
-  undeleteLesson(request: UndeleteLessonRequestInit, options?: CallOptions): Promise<UndeleteLessonResponse>;
+  unarchiveLesson(request: UnarchiveLessonRequestInit, options?: CallOptions): Promise<UnarchiveLessonResponse>;
+  /**
+   * Deletes a lesson for good, archived or not, with the count of its uses: no
+   * call finds it from then on, and certificates of answers that held it say
+   * that it was removed. Deleting it again is NOT_FOUND.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the lesson has changed since (nothing is deleted).
+   */
+  deleteLesson(request: DeleteLessonRequestInit, options?: CallOptions): Promise<DeleteLessonResponse>;
   /**
    * Imports lessons as ExportLessons returns them, all or none. Those that
    * already exist with the same content are left alone.
@@ -243,13 +255,18 @@ export const learnMethods: ServiceMethods<LearnMethods> = {
       update: "lesson",
       madeIds: [],
     },
-    deleteLesson: {
-      method: LearnService.method.deleteLesson,
+    archiveLesson: {
+      method: LearnService.method.archiveLesson,
       repeatable: true,
       madeIds: [],
     },
-    undeleteLesson: {
-      method: LearnService.method.undeleteLesson,
+    unarchiveLesson: {
+      method: LearnService.method.unarchiveLesson,
+      repeatable: true,
+      madeIds: [],
+    },
+    deleteLesson: {
+      method: LearnService.method.deleteLesson,
       repeatable: true,
       madeIds: [],
     },

@@ -76,6 +76,14 @@ class SqlLessons:
             add_to_total(self._connection, self._tenant_id, name, more - fewer)
         self._save_tags(saved)
 
+    def remove(self, lesson: Lesson) -> None:
+        """Remove a lesson that there is, with its tags."""
+        self._connection.execute(
+            delete(lessons).where(lessons.c.tenant_id == self._tenant_id, lessons.c.id == lesson.id)
+        )
+        name = "lessons" if lesson.archived_us is None else "lessons_archived"
+        add_to_total(self._connection, self._tenant_id, name, -1)
+
     def _archived(self, lesson_ids: Iterable[str]) -> dict[str, bool]:
         """Return which of these lessons there are, and whether they are archived."""
         found: dict[str, bool] = {}

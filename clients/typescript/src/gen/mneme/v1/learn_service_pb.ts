@@ -21,7 +21,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learn_service.proto.
  */
 export const file_mneme_v1_learn_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9sZWFybl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKEBAoGTGVzc29uEgwKAmlkGAEgASgJQgASDwoFdGl0bGUYAiABKAlCABIRCgdjb250ZW50GAMgASgJQgASEgoIY2F0ZWdvcnkYBCABKAlCABIqCgppbXBvcnRhbmNlGAUgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIAEhIKCGFnZW50X2lkGAYgASgJQgASEQoHcHJvamVjdBgHIAEoCUIAEg4KBHRhZ3MYCCADKAlCABIqCgdjb250ZXh0GAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEhsKEXNvdXJjZV9zZXNzaW9uX2lkGAogASgJQgASGQoPc291cmNlX2V2ZW50X2lkGAsgASgJQgASFgoMYWNjZXNzX2NvdW50GAwgASgDQgASNAoQbGFzdF9hY2Nlc3NlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLYXJjaGl2ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYESABKAlCACKpAgoTQ3JlYXRlTGVzc29uUmVxdWVzdBIPCgV0aXRsZRgBIAEoCUIAEhEKB2NvbnRlbnQYAiABKAlCABISCghjYXRlZ29yeRgDIAEoCUIAEioKCmltcG9ydGFuY2UYBCABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASEgoIYWdlbnRfaWQYBSABKAlCABIRCgdwcm9qZWN0GAYgASgJQgASDgoEdGFncxgHIAMoCUIAEioKB2NvbnRleHQYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASGwoRc291cmNlX3Nlc3Npb25faWQYCSABKAlCABIZCg9zb3VyY2VfZXZlbnRfaWQYCiABKAlCABITCglsZXNzb25faWQYCyABKAlCACI4ChRDcmVhdGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iNQoQR2V0TGVzc29uUmVxdWVzdBITCglsZXNzb25faWQYASABKAlCABIMCgRwZWVrGAIgASgIIjUKEUdldExlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiLCAQoMTGVzc29uRmlsdGVyEhcKCGFnZW50X2lkGAEgASgJQgBIAIgBARISCghjYXRlZ29yeRgCIAEoCUIAEioKCmltcG9ydGFuY2UYAyABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASFgoHcHJvamVjdBgEIAEoCUIASAGIAQESDgoEdGFncxgFIAMoCUIAEhgKEGluY2x1ZGVfYXJjaGl2ZWQYBiABKAhCCwoJX2FnZW50X2lkQgoKCF9wcm9qZWN0IngKEkxpc3RMZXNzb25zUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXISEwoJcGFnZV9zaXplGAIgASgFQgASFAoKcGFnZV90b2tlbhgDIAEoCUIAEg8KBXdvcmRzGAQgASgJQgAiZQoTTGlzdExlc3NvbnNSZXNwb25zZRIhCgdsZXNzb25zGAEgAygLMhAubW5lbWUudjEuTGVzc29uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIoMBChRTZWFyY2hMZXNzb25zUmVxdWVzdBIPCgVxdWVyeRgBIAEoCUIAEiYKBmZpbHRlchgCIAEoCzIWLm1uZW1lLnYxLkxlc3NvbkZpbHRlchIPCgVsaW1pdBgDIAEoBUIAEhMKCW1pbl9zY29yZRgEIAEoAUIAEgwKBHBlZWsYBSABKAgiZgoLRm91bmRMZXNzb24SIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uEg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSJrChVTZWFyY2hMZXNzb25zUmVzcG9uc2USJgoHcmVzdWx0cxgBIAMoCzIVLm1uZW1lLnYxLkZvdW5kTGVzc29uEhYKDnNlYXJjaGVkX2NvdW50GAIgASgDEhIKCndvcmRzX29ubHkYAyABKAgibAoTVXBkYXRlTGVzc29uUmVxdWVzdBIiCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb25CABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChRVcGRhdGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iOgoTRGVsZXRlTGVzc29uUmVxdWVzdBITCglsZXNzb25faWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiOAoURGVsZXRlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIjwKFVVuZGVsZXRlTGVzc29uUmVxdWVzdBITCglsZXNzb25faWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiOgoWVW5kZWxldGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24ibAoUSW1wb3J0TGVzc29uc1JlcXVlc3QSIwoHbGVzc29ucxgBIAMoCzIQLm1uZW1lLnYxLkxlc3NvbkIAEi8KC29uX2NvbmZsaWN0GAIgASgOMhgubW5lbWUudjEuSW1wb3J0Q29uZmxpY3RCACKKAQoVSW1wb3J0TGVzc29uc1Jlc3BvbnNlEhUKDWNyZWF0ZWRfY291bnQYASABKAUSFgoOcmVwbGFjZWRfY291bnQYAiABKAUSFwoPdW5jaGFuZ2VkX2NvdW50GAMgASgFEhUKDXNraXBwZWRfY291bnQYBCABKAUSEgoKbGVzc29uX2lkcxgFIAMoCSI+ChRFeHBvcnRMZXNzb25zUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXIiOQoVRXhwb3J0TGVzc29uc1Jlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiqCAQoOSW1wb3J0Q29uZmxpY3QSHwobSU1QT1JUX0NPTkZMSUNUX1VOU1BFQ0lGSUVEEAASGAoUSU1QT1JUX0NPTkZMSUNUX0ZBSUwQARIYChRJTVBPUlRfQ09ORkxJQ1RfU0tJUBACEhsKF0lNUE9SVF9DT05GTElDVF9SRVBMQUNFEAMyzwoKDExlYXJuU2VydmljZRJSCgxDcmVhdGVMZXNzb24SHS5tbmVtZS52MS5DcmVhdGVMZXNzb25SZXF1ZXN0Gh4ubW5lbWUudjEuQ3JlYXRlTGVzc29uUmVzcG9uc2UiA5ACABJJCglHZXRMZXNzb24SGi5tbmVtZS52MS5HZXRMZXNzb25SZXF1ZXN0GhsubW5lbWUudjEuR2V0TGVzc29uUmVzcG9uc2UiA5ACAhJPCgtMaXN0TGVzc29ucxIcLm1uZW1lLnYxLkxpc3RMZXNzb25zUmVxdWVzdBodLm1uZW1lLnYxLkxpc3RMZXNzb25zUmVzcG9uc2UiA5ACARJVCg1TZWFyY2hMZXNzb25zEh4ubW5lbWUudjEuU2VhcmNoTGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5TZWFyY2hMZXNzb25zUmVzcG9uc2UiA5ACAhJSCgxVcGRhdGVMZXNzb24SHS5tbmVtZS52MS5VcGRhdGVMZXNzb25SZXF1ZXN0Gh4ubW5lbWUudjEuVXBkYXRlTGVzc29uUmVzcG9uc2UiA5ACAhJSCgxEZWxldGVMZXNzb24SHS5tbmVtZS52MS5EZWxldGVMZXNzb25SZXF1ZXN0Gh4ubW5lbWUudjEuRGVsZXRlTGVzc29uUmVzcG9uc2UiA5ACAhJYCg5VbmRlbGV0ZUxlc3NvbhIfLm1uZW1lLnYxLlVuZGVsZXRlTGVzc29uUmVxdWVzdBogLm1uZW1lLnYxLlVuZGVsZXRlTGVzc29uUmVzcG9uc2UiA5ACAhJVCg1JbXBvcnRMZXNzb25zEh4ubW5lbWUudjEuSW1wb3J0TGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5JbXBvcnRMZXNzb25zUmVzcG9uc2UiA5ACABJXCg1FeHBvcnRMZXNzb25zEh4ubW5lbWUudjEuRXhwb3J0TGVzc29uc1JlcXVlc3QaHy5tbmVtZS52MS5FeHBvcnRMZXNzb25zUmVzcG9uc2UiA5ACATABEl4KEENyZWF0ZVJlZmxlY3Rpb24SIS5tbmVtZS52MS5DcmVhdGVSZWZsZWN0aW9uUmVxdWVzdBoiLm1uZW1lLnYxLkNyZWF0ZVJlZmxlY3Rpb25SZXNwb25zZSIDkAIAElsKD0xpc3RSZWZsZWN0aW9ucxIgLm1uZW1lLnYxLkxpc3RSZWZsZWN0aW9uc1JlcXVlc3QaIS5tbmVtZS52MS5MaXN0UmVmbGVjdGlvbnNSZXNwb25zZSIDkAIBEmEKEVNlYXJjaFJlZmxlY3Rpb25zEiIubW5lbWUudjEuU2VhcmNoUmVmbGVjdGlvbnNSZXF1ZXN0GiMubW5lbWUudjEuU2VhcmNoUmVmbGVjdGlvbnNSZXNwb25zZSIDkAICEmoKFFN1bW1hcml6ZVJlZmxlY3Rpb25zEiUubW5lbWUudjEuU3VtbWFyaXplUmVmbGVjdGlvbnNSZXF1ZXN0GiYubW5lbWUudjEuU3VtbWFyaXplUmVmbGVjdGlvbnNSZXNwb25zZSIDkAIBElsKD0NyZWF0ZUtub3dsZWRnZRIgLm1uZW1lLnYxLkNyZWF0ZUtub3dsZWRnZVJlcXVlc3QaIS5tbmVtZS52MS5DcmVhdGVLbm93bGVkZ2VSZXNwb25zZSIDkAICElsKD1NlYXJjaEtub3dsZWRnZRIgLm1uZW1lLnYxLlNlYXJjaEtub3dsZWRnZVJlcXVlc3QaIS5tbmVtZS52MS5TZWFyY2hLbm93bGVkZ2VSZXNwb25zZSIDkAIBGgBiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_knowledge, file_mneme_v1_reflection]);
+  fileDesc("ChxtbmVtZS92MS9sZWFybl9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKEBAoGTGVzc29uEgwKAmlkGAEgASgJQgASDwoFdGl0bGUYAiABKAlCABIRCgdjb250ZW50GAMgASgJQgASEgoIY2F0ZWdvcnkYBCABKAlCABIqCgppbXBvcnRhbmNlGAUgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIAEhIKCGFnZW50X2lkGAYgASgJQgASEQoHcHJvamVjdBgHIAEoCUIAEg4KBHRhZ3MYCCADKAlCABIqCgdjb250ZXh0GAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEhsKEXNvdXJjZV9zZXNzaW9uX2lkGAogASgJQgASGQoPc291cmNlX2V2ZW50X2lkGAsgASgJQgASFgoMYWNjZXNzX2NvdW50GAwgASgDQgASNAoQbGFzdF9hY2Nlc3NlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLYXJjaGl2ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYESABKAlCACKpAgoTQ3JlYXRlTGVzc29uUmVxdWVzdBIPCgV0aXRsZRgBIAEoCUIAEhEKB2NvbnRlbnQYAiABKAlCABISCghjYXRlZ29yeRgDIAEoCUIAEioKCmltcG9ydGFuY2UYBCABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASEgoIYWdlbnRfaWQYBSABKAlCABIRCgdwcm9qZWN0GAYgASgJQgASDgoEdGFncxgHIAMoCUIAEioKB2NvbnRleHQYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASGwoRc291cmNlX3Nlc3Npb25faWQYCSABKAlCABIZCg9zb3VyY2VfZXZlbnRfaWQYCiABKAlCABITCglsZXNzb25faWQYCyABKAlCACI4ChRDcmVhdGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iNQoQR2V0TGVzc29uUmVxdWVzdBITCglsZXNzb25faWQYASABKAlCABIMCgRwZWVrGAIgASgIIjUKEUdldExlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiLCAQoMTGVzc29uRmlsdGVyEhcKCGFnZW50X2lkGAEgASgJQgBIAIgBARISCghjYXRlZ29yeRgCIAEoCUIAEioKCmltcG9ydGFuY2UYAyABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASFgoHcHJvamVjdBgEIAEoCUIASAGIAQESDgoEdGFncxgFIAMoCUIAEhgKEGluY2x1ZGVfYXJjaGl2ZWQYBiABKAhCCwoJX2FnZW50X2lkQgoKCF9wcm9qZWN0IngKEkxpc3RMZXNzb25zUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5MZXNzb25GaWx0ZXISEwoJcGFnZV9zaXplGAIgASgFQgASFAoKcGFnZV90b2tlbhgDIAEoCUIAEg8KBXdvcmRzGAQgASgJQgAiZQoTTGlzdExlc3NvbnNSZXNwb25zZRIhCgdsZXNzb25zGAEgAygLMhAubW5lbWUudjEuTGVzc29uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIoMBChRTZWFyY2hMZXNzb25zUmVxdWVzdBIPCgVxdWVyeRgBIAEoCUIAEiYKBmZpbHRlchgCIAEoCzIWLm1uZW1lLnYxLkxlc3NvbkZpbHRlchIPCgVsaW1pdBgDIAEoBUIAEhMKCW1pbl9zY29yZRgEIAEoAUIAEgwKBHBlZWsYBSABKAgiZgoLRm91bmRMZXNzb24SIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uEg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSJrChVTZWFyY2hMZXNzb25zUmVzcG9uc2USJgoHcmVzdWx0cxgBIAMoCzIVLm1uZW1lLnYxLkZvdW5kTGVzc29uEhYKDnNlYXJjaGVkX2NvdW50GAIgASgDEhIKCndvcmRzX29ubHkYAyABKAgibAoTVXBkYXRlTGVzc29uUmVxdWVzdBIiCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb25CABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChRVcGRhdGVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iOwoUQXJjaGl2ZUxlc3NvblJlcXVlc3QSEwoJbGVzc29uX2lkGAEgASgJQgASDgoEZXRhZxgCIAEoCUIAIjkKFUFyY2hpdmVMZXNzb25SZXNwb25zZRIgCgZsZXNzb24YASABKAsyEC5tbmVtZS52MS5MZXNzb24iPQoWVW5hcmNoaXZlTGVzc29uUmVxdWVzdBITCglsZXNzb25faWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiOwoXVW5hcmNoaXZlTGVzc29uUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uIjoKE0RlbGV0ZUxlc3NvblJlcXVlc3QSEwoJbGVzc29uX2lkGAEgASgJQgASDgoEZXRhZxgCIAEoCUIAIjgKFERlbGV0ZUxlc3NvblJlc3BvbnNlEiAKBmxlc3NvbhgBIAEoCzIQLm1uZW1lLnYxLkxlc3NvbiJsChRJbXBvcnRMZXNzb25zUmVxdWVzdBIjCgdsZXNzb25zGAEgAygLMhAubW5lbWUudjEuTGVzc29uQgASLwoLb25fY29uZmxpY3QYAiABKA4yGC5tbmVtZS52MS5JbXBvcnRDb25mbGljdEIAIooBChVJbXBvcnRMZXNzb25zUmVzcG9uc2USFQoNY3JlYXRlZF9jb3VudBgBIAEoBRIWCg5yZXBsYWNlZF9jb3VudBgCIAEoBRIXCg91bmNoYW5nZWRfY291bnQYAyABKAUSFQoNc2tpcHBlZF9jb3VudBgEIAEoBRISCgpsZXNzb25faWRzGAUgAygJIj4KFEV4cG9ydExlc3NvbnNSZXF1ZXN0EiYKBmZpbHRlchgBIAEoCzIWLm1uZW1lLnYxLkxlc3NvbkZpbHRlciI5ChVFeHBvcnRMZXNzb25zUmVzcG9uc2USIAoGbGVzc29uGAEgASgLMhAubW5lbWUudjEuTGVzc29uKoIBCg5JbXBvcnRDb25mbGljdBIfChtJTVBPUlRfQ09ORkxJQ1RfVU5TUEVDSUZJRUQQABIYChRJTVBPUlRfQ09ORkxJQ1RfRkFJTBABEhgKFElNUE9SVF9DT05GTElDVF9TS0lQEAISGwoXSU1QT1JUX0NPTkZMSUNUX1JFUExBQ0UQAzKpCwoMTGVhcm5TZXJ2aWNlElIKDENyZWF0ZUxlc3NvbhIdLm1uZW1lLnYxLkNyZWF0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVMZXNzb25SZXNwb25zZSIDkAIAEkkKCUdldExlc3NvbhIaLm1uZW1lLnYxLkdldExlc3NvblJlcXVlc3QaGy5tbmVtZS52MS5HZXRMZXNzb25SZXNwb25zZSIDkAICEk8KC0xpc3RMZXNzb25zEhwubW5lbWUudjEuTGlzdExlc3NvbnNSZXF1ZXN0Gh0ubW5lbWUudjEuTGlzdExlc3NvbnNSZXNwb25zZSIDkAIBElUKDVNlYXJjaExlc3NvbnMSHi5tbmVtZS52MS5TZWFyY2hMZXNzb25zUmVxdWVzdBofLm1uZW1lLnYxLlNlYXJjaExlc3NvbnNSZXNwb25zZSIDkAICElIKDFVwZGF0ZUxlc3NvbhIdLm1uZW1lLnYxLlVwZGF0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5VcGRhdGVMZXNzb25SZXNwb25zZSIDkAICElUKDUFyY2hpdmVMZXNzb24SHi5tbmVtZS52MS5BcmNoaXZlTGVzc29uUmVxdWVzdBofLm1uZW1lLnYxLkFyY2hpdmVMZXNzb25SZXNwb25zZSIDkAICElsKD1VuYXJjaGl2ZUxlc3NvbhIgLm1uZW1lLnYxLlVuYXJjaGl2ZUxlc3NvblJlcXVlc3QaIS5tbmVtZS52MS5VbmFyY2hpdmVMZXNzb25SZXNwb25zZSIDkAICElIKDERlbGV0ZUxlc3NvbhIdLm1uZW1lLnYxLkRlbGV0ZUxlc3NvblJlcXVlc3QaHi5tbmVtZS52MS5EZWxldGVMZXNzb25SZXNwb25zZSIDkAICElUKDUltcG9ydExlc3NvbnMSHi5tbmVtZS52MS5JbXBvcnRMZXNzb25zUmVxdWVzdBofLm1uZW1lLnYxLkltcG9ydExlc3NvbnNSZXNwb25zZSIDkAIAElcKDUV4cG9ydExlc3NvbnMSHi5tbmVtZS52MS5FeHBvcnRMZXNzb25zUmVxdWVzdBofLm1uZW1lLnYxLkV4cG9ydExlc3NvbnNSZXNwb25zZSIDkAIBMAESXgoQQ3JlYXRlUmVmbGVjdGlvbhIhLm1uZW1lLnYxLkNyZWF0ZVJlZmxlY3Rpb25SZXF1ZXN0GiIubW5lbWUudjEuQ3JlYXRlUmVmbGVjdGlvblJlc3BvbnNlIgOQAgASWwoPTGlzdFJlZmxlY3Rpb25zEiAubW5lbWUudjEuTGlzdFJlZmxlY3Rpb25zUmVxdWVzdBohLm1uZW1lLnYxLkxpc3RSZWZsZWN0aW9uc1Jlc3BvbnNlIgOQAgESYQoRU2VhcmNoUmVmbGVjdGlvbnMSIi5tbmVtZS52MS5TZWFyY2hSZWZsZWN0aW9uc1JlcXVlc3QaIy5tbmVtZS52MS5TZWFyY2hSZWZsZWN0aW9uc1Jlc3BvbnNlIgOQAgISagoUU3VtbWFyaXplUmVmbGVjdGlvbnMSJS5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1JlcXVlc3QaJi5tbmVtZS52MS5TdW1tYXJpemVSZWZsZWN0aW9uc1Jlc3BvbnNlIgOQAgESWwoPQ3JlYXRlS25vd2xlZGdlEiAubW5lbWUudjEuQ3JlYXRlS25vd2xlZGdlUmVxdWVzdBohLm1uZW1lLnYxLkNyZWF0ZUtub3dsZWRnZVJlc3BvbnNlIgOQAgISWwoPU2VhcmNoS25vd2xlZGdlEiAubW5lbWUudjEuU2VhcmNoS25vd2xlZGdlUmVxdWVzdBohLm1uZW1lLnYxLlNlYXJjaEtub3dsZWRnZVJlc3BvbnNlIgOQAgEaAGIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_knowledge, file_mneme_v1_reflection]);
 
 /**
  * Lesson is a distilled insight.
@@ -1231,6 +1231,182 @@ export const UpdateLessonResponseSchema: GenMessage<UpdateLessonResponse, {jsonT
 /**
  * A request to archive a lesson.
  *
+ * @generated from message mneme.v1.ArchiveLessonRequest
+ */
+export type ArchiveLessonRequest = Message<"mneme.v1.ArchiveLessonRequest"> & {
+  /**
+   * The lesson.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string lesson_id = 1;
+   */
+  lessonId: string;
+
+  /**
+   * The lesson's etag, to refuse the call if the lesson has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
+};
+
+/**
+ * A request to archive a lesson.
+ *
+ * @generated from message mneme.v1.ArchiveLessonRequest
+ */
+export type ArchiveLessonRequestJson = {
+  /**
+   * The lesson.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string lesson_id = 1;
+   */
+  lessonId?: string;
+
+  /**
+   * The lesson's etag, to refuse the call if the lesson has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag?: string;
+};
+
+/**
+ * Describes the message mneme.v1.ArchiveLessonRequest.
+ * Use `create(ArchiveLessonRequestSchema)` to create a new message.
+ */
+export const ArchiveLessonRequestSchema: GenMessage<ArchiveLessonRequest, {jsonType: ArchiveLessonRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learn_service, 13);
+
+/**
+ * The archived lesson.
+ *
+ * @generated from message mneme.v1.ArchiveLessonResponse
+ */
+export type ArchiveLessonResponse = Message<"mneme.v1.ArchiveLessonResponse"> & {
+  /**
+   * The lesson, with archived_at.
+   *
+   * @generated from field: mneme.v1.Lesson lesson = 1;
+   */
+  lesson?: Lesson;
+};
+
+/**
+ * The archived lesson.
+ *
+ * @generated from message mneme.v1.ArchiveLessonResponse
+ */
+export type ArchiveLessonResponseJson = {
+  /**
+   * The lesson, with archived_at.
+   *
+   * @generated from field: mneme.v1.Lesson lesson = 1;
+   */
+  lesson?: LessonJson;
+};
+
+/**
+ * Describes the message mneme.v1.ArchiveLessonResponse.
+ * Use `create(ArchiveLessonResponseSchema)` to create a new message.
+ */
+export const ArchiveLessonResponseSchema: GenMessage<ArchiveLessonResponse, {jsonType: ArchiveLessonResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learn_service, 14);
+
+/**
+ * A request to restore an archived lesson.
+ *
+ * @generated from message mneme.v1.UnarchiveLessonRequest
+ */
+export type UnarchiveLessonRequest = Message<"mneme.v1.UnarchiveLessonRequest"> & {
+  /**
+   * The lesson.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string lesson_id = 1;
+   */
+  lessonId: string;
+
+  /**
+   * The lesson's etag, to refuse the call if the lesson has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
+};
+
+/**
+ * A request to restore an archived lesson.
+ *
+ * @generated from message mneme.v1.UnarchiveLessonRequest
+ */
+export type UnarchiveLessonRequestJson = {
+  /**
+   * The lesson.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string lesson_id = 1;
+   */
+  lessonId?: string;
+
+  /**
+   * The lesson's etag, to refuse the call if the lesson has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag?: string;
+};
+
+/**
+ * Describes the message mneme.v1.UnarchiveLessonRequest.
+ * Use `create(UnarchiveLessonRequestSchema)` to create a new message.
+ */
+export const UnarchiveLessonRequestSchema: GenMessage<UnarchiveLessonRequest, {jsonType: UnarchiveLessonRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learn_service, 15);
+
+/**
+ * The restored lesson.
+ *
+ * @generated from message mneme.v1.UnarchiveLessonResponse
+ */
+export type UnarchiveLessonResponse = Message<"mneme.v1.UnarchiveLessonResponse"> & {
+  /**
+   * The lesson, without archived_at.
+   *
+   * @generated from field: mneme.v1.Lesson lesson = 1;
+   */
+  lesson?: Lesson;
+};
+
+/**
+ * The restored lesson.
+ *
+ * @generated from message mneme.v1.UnarchiveLessonResponse
+ */
+export type UnarchiveLessonResponseJson = {
+  /**
+   * The lesson, without archived_at.
+   *
+   * @generated from field: mneme.v1.Lesson lesson = 1;
+   */
+  lesson?: LessonJson;
+};
+
+/**
+ * Describes the message mneme.v1.UnarchiveLessonResponse.
+ * Use `create(UnarchiveLessonResponseSchema)` to create a new message.
+ */
+export const UnarchiveLessonResponseSchema: GenMessage<UnarchiveLessonResponse, {jsonType: UnarchiveLessonResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learn_service, 16);
+
+/**
+ * A request to delete a lesson.
+ *
  * @generated from message mneme.v1.DeleteLessonRequest
  */
 export type DeleteLessonRequest = Message<"mneme.v1.DeleteLessonRequest"> & {
@@ -1252,7 +1428,7 @@ export type DeleteLessonRequest = Message<"mneme.v1.DeleteLessonRequest"> & {
 };
 
 /**
- * A request to archive a lesson.
+ * A request to delete a lesson.
  *
  * @generated from message mneme.v1.DeleteLessonRequest
  */
@@ -1279,16 +1455,16 @@ export type DeleteLessonRequestJson = {
  * Use `create(DeleteLessonRequestSchema)` to create a new message.
  */
 export const DeleteLessonRequestSchema: GenMessage<DeleteLessonRequest, {jsonType: DeleteLessonRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 13);
+  messageDesc(file_mneme_v1_learn_service, 17);
 
 /**
- * The archived lesson.
+ * The deleted lesson.
  *
  * @generated from message mneme.v1.DeleteLessonResponse
  */
 export type DeleteLessonResponse = Message<"mneme.v1.DeleteLessonResponse"> & {
   /**
-   * The lesson, with archived_at.
+   * The lesson as it was.
    *
    * @generated from field: mneme.v1.Lesson lesson = 1;
    */
@@ -1296,13 +1472,13 @@ export type DeleteLessonResponse = Message<"mneme.v1.DeleteLessonResponse"> & {
 };
 
 /**
- * The archived lesson.
+ * The deleted lesson.
  *
  * @generated from message mneme.v1.DeleteLessonResponse
  */
 export type DeleteLessonResponseJson = {
   /**
-   * The lesson, with archived_at.
+   * The lesson as it was.
    *
    * @generated from field: mneme.v1.Lesson lesson = 1;
    */
@@ -1314,95 +1490,7 @@ export type DeleteLessonResponseJson = {
  * Use `create(DeleteLessonResponseSchema)` to create a new message.
  */
 export const DeleteLessonResponseSchema: GenMessage<DeleteLessonResponse, {jsonType: DeleteLessonResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 14);
-
-/**
- * A request to restore an archived lesson.
- *
- * @generated from message mneme.v1.UndeleteLessonRequest
- */
-export type UndeleteLessonRequest = Message<"mneme.v1.UndeleteLessonRequest"> & {
-  /**
-   * The lesson.
-   * Required; up to 200 characters, on one line.
-   *
-   * @generated from field: string lesson_id = 1;
-   */
-  lessonId: string;
-
-  /**
-   * The lesson's etag, to refuse the call if the lesson has changed since.
-   * Up to 100 characters, on one line.
-   *
-   * @generated from field: string etag = 2;
-   */
-  etag: string;
-};
-
-/**
- * A request to restore an archived lesson.
- *
- * @generated from message mneme.v1.UndeleteLessonRequest
- */
-export type UndeleteLessonRequestJson = {
-  /**
-   * The lesson.
-   * Required; up to 200 characters, on one line.
-   *
-   * @generated from field: string lesson_id = 1;
-   */
-  lessonId?: string;
-
-  /**
-   * The lesson's etag, to refuse the call if the lesson has changed since.
-   * Up to 100 characters, on one line.
-   *
-   * @generated from field: string etag = 2;
-   */
-  etag?: string;
-};
-
-/**
- * Describes the message mneme.v1.UndeleteLessonRequest.
- * Use `create(UndeleteLessonRequestSchema)` to create a new message.
- */
-export const UndeleteLessonRequestSchema: GenMessage<UndeleteLessonRequest, {jsonType: UndeleteLessonRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 15);
-
-/**
- * The restored lesson.
- *
- * @generated from message mneme.v1.UndeleteLessonResponse
- */
-export type UndeleteLessonResponse = Message<"mneme.v1.UndeleteLessonResponse"> & {
-  /**
-   * The lesson, without archived_at.
-   *
-   * @generated from field: mneme.v1.Lesson lesson = 1;
-   */
-  lesson?: Lesson;
-};
-
-/**
- * The restored lesson.
- *
- * @generated from message mneme.v1.UndeleteLessonResponse
- */
-export type UndeleteLessonResponseJson = {
-  /**
-   * The lesson, without archived_at.
-   *
-   * @generated from field: mneme.v1.Lesson lesson = 1;
-   */
-  lesson?: LessonJson;
-};
-
-/**
- * Describes the message mneme.v1.UndeleteLessonResponse.
- * Use `create(UndeleteLessonResponseSchema)` to create a new message.
- */
-export const UndeleteLessonResponseSchema: GenMessage<UndeleteLessonResponse, {jsonType: UndeleteLessonResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 16);
+  messageDesc(file_mneme_v1_learn_service, 18);
 
 /**
  * A request to import lessons.
@@ -1457,7 +1545,7 @@ export type ImportLessonsRequestJson = {
  * Use `create(ImportLessonsRequestSchema)` to create a new message.
  */
 export const ImportLessonsRequestSchema: GenMessage<ImportLessonsRequest, {jsonType: ImportLessonsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 17);
+  messageDesc(file_mneme_v1_learn_service, 19);
 
 /**
  * What became of the lessons.
@@ -1548,7 +1636,7 @@ export type ImportLessonsResponseJson = {
  * Use `create(ImportLessonsResponseSchema)` to create a new message.
  */
 export const ImportLessonsResponseSchema: GenMessage<ImportLessonsResponse, {jsonType: ImportLessonsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 18);
+  messageDesc(file_mneme_v1_learn_service, 20);
 
 /**
  * A request to export lessons.
@@ -1583,7 +1671,7 @@ export type ExportLessonsRequestJson = {
  * Use `create(ExportLessonsRequestSchema)` to create a new message.
  */
 export const ExportLessonsRequestSchema: GenMessage<ExportLessonsRequest, {jsonType: ExportLessonsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 19);
+  messageDesc(file_mneme_v1_learn_service, 21);
 
 /**
  * One exported lesson.
@@ -1618,7 +1706,7 @@ export type ExportLessonsResponseJson = {
  * Use `create(ExportLessonsResponseSchema)` to create a new message.
  */
 export const ExportLessonsResponseSchema: GenMessage<ExportLessonsResponse, {jsonType: ExportLessonsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learn_service, 20);
+  messageDesc(file_mneme_v1_learn_service, 22);
 
 /**
  * ImportConflict is what to do with an imported lesson whose id is taken by
@@ -1760,13 +1848,45 @@ export const LearnService: GenService<{
     output: typeof UpdateLessonResponseSchema;
   },
   /**
-   * Archives a lesson: ListLessons and SearchLessons leave it out unless asked
-   * for it; GetLesson and Recall still find it. Archiving it again changes
-   * nothing. UndeleteLesson brings it back.
+   * Archives a lesson: lists and searches leave it out unless asked for it;
+   * GetLesson still finds it. Archiving it again changes nothing.
+   * UnarchiveLesson brings it back; DeleteLesson removes it for good.
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
    * given, but the lesson has changed since (nothing is changed).
+   *
+   * @generated from rpc mneme.v1.LearnService.ArchiveLesson
+   */
+  archiveLesson: {
+    methodKind: "unary";
+    input: typeof ArchiveLessonRequestSchema;
+    output: typeof ArchiveLessonResponseSchema;
+  },
+  /**
+   * Restores an archived lesson: ListLessons and SearchLessons find it again
+   * when the call returns. A lesson that is not archived stays as it is, so the
+   * call can be repeated, as ArchiveLesson can.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the lesson has changed since (nothing is changed).
+   *
+   * @generated from rpc mneme.v1.LearnService.UnarchiveLesson
+   */
+  unarchiveLesson: {
+    methodKind: "unary";
+    input: typeof UnarchiveLessonRequestSchema;
+    output: typeof UnarchiveLessonResponseSchema;
+  },
+  /**
+   * Deletes a lesson for good, archived or not, with the count of its uses: no
+   * call finds it from then on, and certificates of answers that held it say
+   * that it was removed. Deleting it again is NOT_FOUND.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the lesson has changed since (nothing is deleted).
    *
    * @generated from rpc mneme.v1.LearnService.DeleteLesson
    */
@@ -1774,22 +1894,6 @@ export const LearnService: GenService<{
     methodKind: "unary";
     input: typeof DeleteLessonRequestSchema;
     output: typeof DeleteLessonResponseSchema;
-  },
-  /**
-   * Restores an archived lesson: ListLessons and SearchLessons find it again
-   * when the call returns. A lesson that is not archived stays as it is, so the
-   * call can be repeated, as DeleteLesson can.
-   *
-   * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
-   * given, but the lesson has changed since (nothing is changed).
-   *
-   * @generated from rpc mneme.v1.LearnService.UndeleteLesson
-   */
-  undeleteLesson: {
-    methodKind: "unary";
-    input: typeof UndeleteLessonRequestSchema;
-    output: typeof UndeleteLessonResponseSchema;
   },
   /**
    * Imports lessons as ExportLessons returns them, all or none. Those that
