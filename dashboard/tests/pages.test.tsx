@@ -207,7 +207,10 @@ test("a user is forgotten after a look at what would go, and the receipt is show
     "MemoryService/ListMemories": () => ({}),
     "SkillService/ListEpisodes": () => ({}),
     "AdminService/Forget": ({ dryRun }) => ({
-      receipt: dryRun ? { counts } : { id: "r-1", counts, erasedAt: "2026-11-02T10:00:00Z" },
+      operation: {
+        done: true,
+        response: dryRun ? { counts } : { id: "r-1", counts, erasedAt: "2026-11-02T10:00:00Z" },
+      },
     }),
   });
   open("/agents/user/ann");
