@@ -331,6 +331,7 @@ class AlertMethods(SyncCaller):
             ]
         ]
         | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateAlertRuleResponse:
         r"""Changes the fields of a rule that the mask names. If the rule is triggered,
@@ -340,7 +341,8 @@ class AlertMethods(SyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed, or the operator does not allow one of the channels;
-        NOT_FOUND.
+        NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given, but the rule has
+        changed since (nothing is changed).
 
         Args:
             rule_id: The rule: its id (required) and new values for the fields in the mask; only
@@ -368,6 +370,11 @@ class AlertMethods(SyncCaller):
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
+            etag: Identifies this state of the rule, not counting what it triggered: it changes
+                when the rule does. Pass it to an update or a delete, and the call is refused
+                (ABORTED) if the rule has changed since; if empty, the call goes ahead in any
+                case. Opaque: only compare it with other etags. Up to 100 characters, on one
+                line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -392,6 +399,7 @@ class AlertMethods(SyncCaller):
                     "trend": trend,
                 },
                 clear,
+                etag,
             ),
             timeout,
         )
@@ -400,16 +408,20 @@ class AlertMethods(SyncCaller):
         self,
         rule_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteAlertRuleResponse:
         """Deletes a rule. Its history stays; if it is triggered, it resolves, and
         nothing is sent about it. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the rule has changed since (nothing is changed).
 
         Args:
             rule_id: The rule. Required; up to 200 characters, on one line.
+            etag: The rule's etag, to refuse the call if the rule has changed since. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -419,6 +431,7 @@ class AlertMethods(SyncCaller):
             _DELETE_ALERT_RULE,
             {
                 "rule_id": rule_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -843,6 +856,7 @@ class AsyncAlertMethods(AsyncCaller):
             ]
         ]
         | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateAlertRuleResponse:
         r"""Changes the fields of a rule that the mask names. If the rule is triggered,
@@ -852,7 +866,8 @@ class AsyncAlertMethods(AsyncCaller):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed, or the operator does not allow one of the channels;
-        NOT_FOUND.
+        NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given, but the rule has
+        changed since (nothing is changed).
 
         Args:
             rule_id: The rule: its id (required) and new values for the fields in the mask; only
@@ -880,6 +895,11 @@ class AsyncAlertMethods(AsyncCaller):
             trend: For ALERT_CONDITION_TREND_EXCEEDS: the measure.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
+            etag: Identifies this state of the rule, not counting what it triggered: it changes
+                when the rule does. Pass it to an update or a delete, and the call is refused
+                (ABORTED) if the rule has changed since; if empty, the call goes ahead in any
+                case. Opaque: only compare it with other etags. Up to 100 characters, on one
+                line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -904,6 +924,7 @@ class AsyncAlertMethods(AsyncCaller):
                     "trend": trend,
                 },
                 clear,
+                etag,
             ),
             timeout,
         )
@@ -912,16 +933,20 @@ class AsyncAlertMethods(AsyncCaller):
         self,
         rule_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteAlertRuleResponse:
         """Deletes a rule. Its history stays; if it is triggered, it resolves, and
         nothing is sent about it. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the rule has changed since (nothing is changed).
 
         Args:
             rule_id: The rule. Required; up to 200 characters, on one line.
+            etag: The rule's etag, to refuse the call if the rule has changed since. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -931,6 +956,7 @@ class AsyncAlertMethods(AsyncCaller):
             _DELETE_ALERT_RULE,
             {
                 "rule_id": rule_id,
+                "etag": etag,
             },
             timeout,
         )

@@ -332,7 +332,9 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
     """For ALERT_CONDITION_TREND_EXCEEDS: the measure."""
 
     state: AlertStateChoice | None
-    """Where it stands; in a request it is ignored, and so are the fields below."""
+    """Where it stands; in a request it is ignored, and so are the fields below, but
+    for `etag`.
+    """
 
     last_triggered_at: datetime | None
     """When it last triggered; unset if it never did."""
@@ -357,6 +359,14 @@ class AlertRule(Answer[alert_service_pb2.AlertRule], of=alert_service_pb2.AlertR
     that is not sent later. Setting `notify_channels` with another key, be they
     the same, ends it. An update that does not name them does not.
     Up to 2,000 characters.
+    """
+
+    etag: str
+    """Identifies this state of the rule, not counting what it triggered: it
+    changes when the rule does. Pass it to an update or a delete, and the call
+    is refused (ABORTED) if the rule has changed since; if empty, the call goes
+    ahead in any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
     """
 
 
@@ -685,6 +695,14 @@ class CausalEdge(Answer[causal_pb2.CausalEdge], of=causal_pb2.CausalEdge):
 
     updated_at: datetime | None
     """When it last changed."""
+
+    etag: str
+    """Identifies this state of the edge: it changes when the edge
+    does. Pass it to an update or a delete, and the call is refused (ABORTED) if
+    the edge has changed since; if empty, the call goes ahead in any case.
+    Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
 
 
 class Certificate(Answer[certificate_pb2.Certificate], of=certificate_pb2.Certificate):
@@ -1997,6 +2015,14 @@ class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
     Up to 100 entries, each up to 200 characters, on one line.
     """
 
+    etag: str
+    """Identifies this state of the episode: it changes when the
+    episode does. Pass it to an update or a delete, and the call is refused
+    (ABORTED) if the episode has changed since; if empty, the call goes ahead in
+    any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
+
 
 class EpisodeFilter(Answer[episode_pb2.EpisodeFilter], of=episode_pb2.EpisodeFilter):
     """EpisodeFilter picks episodes. Empty fields do not filter; given ones must all
@@ -2365,6 +2391,14 @@ class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment
 
     completed_at: datetime | None
     """When it was concluded; unset while it runs."""
+
+    etag: str
+    """Identifies this state of the experiment, not counting assignments and
+    observations: it changes when the experiment does. Pass it to an update or a
+    delete, and the call is refused (ABORTED) if the experiment has changed
+    since; if empty, the call goes ahead in any case. Opaque: only compare it
+    with other etags.
+    """
 
 
 class ExperimentArm(Answer[experiment_pb2.ExperimentArm], of=experiment_pb2.ExperimentArm):
@@ -4583,6 +4617,13 @@ class Pattern(Answer[pattern_pb2.Pattern], of=pattern_pb2.Pattern):
     created_at: datetime | None
     """When it was stored."""
 
+    etag: str
+    """Identifies this state of the pattern: it changes when the
+    pattern does. Pass it to an update or a delete, and the call is refused
+    (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
+    any case. Opaque: only compare it with other etags.
+    """
+
 
 class PatternMatch(Answer[pattern_pb2.PatternMatch], of=pattern_pb2.PatternMatch):
     """PatternMatch is a place in a text that a pattern matches."""
@@ -5979,6 +6020,14 @@ class Skill(Answer[skill_service_pb2.Skill], of=skill_service_pb2.Skill):
 
     updated_at: datetime | None
     """When its content last changed; uses and links do not count."""
+
+    etag: str
+    """Identifies this state of the skill, not counting its record, links and
+    episodes: it changes when the skill does. Pass it to an update or a delete,
+    and the call is refused (ABORTED) if the skill has changed since; if empty,
+    the call goes ahead in any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
 
 
 class SkillDifference(

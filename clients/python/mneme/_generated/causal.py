@@ -372,6 +372,7 @@ class CausalMethods(SyncCaller):
             ]
         ]
         | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateEdgeResponse:
         """Changes the fields of an edge that the mask names. Cause and effect stay as
@@ -379,7 +380,8 @@ class CausalMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed; NOT_FOUND.
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the edge has changed since (nothing is changed).
 
         Args:
             edge_id: The edge: its id (required) and new values for the fields in the mask; only
@@ -402,6 +404,10 @@ class CausalMethods(SyncCaller):
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
+            etag: Identifies this state of the edge: it changes when the edge does. Pass it to
+                an update or a delete, and the call is refused (ABORTED) if the edge has changed
+                since; if empty, the call goes ahead in any case. Opaque: only compare it with
+                other etags. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -423,6 +429,7 @@ class CausalMethods(SyncCaller):
                     "metadata": metadata,
                 },
                 clear,
+                etag,
             ),
             timeout,
         )
@@ -431,15 +438,19 @@ class CausalMethods(SyncCaller):
         self,
         edge_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteEdgeResponse:
         """Deletes an edge. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the edge has changed since (nothing is changed).
 
         Args:
             edge_id: The edge. Required; up to 200 characters, on one line.
+            etag: The edge's etag, to refuse the call if the edge has changed since. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -449,6 +460,7 @@ class CausalMethods(SyncCaller):
             _DELETE_EDGE,
             {
                 "edge_id": edge_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -802,16 +814,20 @@ class CausalMethods(SyncCaller):
         self,
         experiment_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteExperimentResponse:
         """Deletes an experiment with its observations. The edge that it ended with
         stays. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the experiment has changed since (nothing is changed).
 
         Args:
             experiment_id: The experiment. Required; up to 200 characters, on one line.
+            etag: The experiment's etag, to refuse the call if the experiment has changed since.
+                Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -821,6 +837,7 @@ class CausalMethods(SyncCaller):
             _DELETE_EXPERIMENT,
             {
                 "experiment_id": experiment_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -1116,6 +1133,7 @@ class AsyncCausalMethods(AsyncCaller):
             ]
         ]
         | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateEdgeResponse:
         """Changes the fields of an edge that the mask names. Cause and effect stay as
@@ -1123,7 +1141,8 @@ class AsyncCausalMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed; NOT_FOUND.
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the edge has changed since (nothing is changed).
 
         Args:
             edge_id: The edge: its id (required) and new values for the fields in the mask; only
@@ -1146,6 +1165,10 @@ class AsyncCausalMethods(AsyncCaller):
             metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
+            etag: Identifies this state of the edge: it changes when the edge does. Pass it to
+                an update or a delete, and the call is refused (ABORTED) if the edge has changed
+                since; if empty, the call goes ahead in any case. Opaque: only compare it with
+                other etags. Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1167,6 +1190,7 @@ class AsyncCausalMethods(AsyncCaller):
                     "metadata": metadata,
                 },
                 clear,
+                etag,
             ),
             timeout,
         )
@@ -1175,15 +1199,19 @@ class AsyncCausalMethods(AsyncCaller):
         self,
         edge_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteEdgeResponse:
         """Deletes an edge. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the edge has changed since (nothing is changed).
 
         Args:
             edge_id: The edge. Required; up to 200 characters, on one line.
+            etag: The edge's etag, to refuse the call if the edge has changed since. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1193,6 +1221,7 @@ class AsyncCausalMethods(AsyncCaller):
             _DELETE_EDGE,
             {
                 "edge_id": edge_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -1546,16 +1575,20 @@ class AsyncCausalMethods(AsyncCaller):
         self,
         experiment_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteExperimentResponse:
         """Deletes an experiment with its observations. The edge that it ended with
         stays. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the experiment has changed since (nothing is changed).
 
         Args:
             experiment_id: The experiment. Required; up to 200 characters, on one line.
+            etag: The experiment's etag, to refuse the call if the experiment has changed since.
+                Up to 100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1565,6 +1598,7 @@ class AsyncCausalMethods(AsyncCaller):
             _DELETE_EXPERIMENT,
             {
                 "experiment_id": experiment_id,
+                "etag": etag,
             },
             timeout,
         )

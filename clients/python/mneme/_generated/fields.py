@@ -157,7 +157,9 @@ class AlertRuleFields(TypedDict, total=False):
     trend: AlertTrendChoice
     """For ALERT_CONDITION_TREND_EXCEEDS: the measure."""
     state: AlertStateChoice
-    """Where it stands; in a request it is ignored, and so are the fields below."""
+    """Where it stands; in a request it is ignored, and so are the fields below, but
+    for `etag`.
+    """
     last_triggered_at: datetime
     """When it last triggered; unset if it never did."""
     created_at: datetime
@@ -177,6 +179,13 @@ class AlertRuleFields(TypedDict, total=False):
     that is not sent later. Setting `notify_channels` with another key, be they
     the same, ends it. An update that does not name them does not.
     Up to 2,000 characters.
+    """
+    etag: str
+    """Identifies this state of the rule, not counting what it triggered: it
+    changes when the rule does. Pass it to an update or a delete, and the call
+    is refused (ABORTED) if the rule has changed since; if empty, the call goes
+    ahead in any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
     """
 
 
@@ -283,6 +292,13 @@ class CausalEdgeFields(TypedDict, total=False):
     """When it was added."""
     updated_at: datetime
     """When it last changed."""
+    etag: str
+    """Identifies this state of the edge: it changes when the edge
+    does. Pass it to an update or a delete, and the call is refused (ABORTED) if
+    the edge has changed since; if empty, the call goes ahead in any case.
+    Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
 
 
 class CostAnalysisParamsFields(TypedDict, total=False):
@@ -496,6 +512,13 @@ class EpisodeFields(TypedDict, total=False):
     still exist. DeleteMemories with `cascade` deletes the episode with any of
     them.
     Up to 100 entries, each up to 200 characters, on one line.
+    """
+    etag: str
+    """Identifies this state of the episode: it changes when the
+    episode does. Pass it to an update or a delete, and the call is refused
+    (ABORTED) if the episode has changed since; if empty, the call goes ahead in
+    any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
     """
 
 
@@ -1341,6 +1364,13 @@ class SkillFields(TypedDict, total=False):
     """When it was created."""
     updated_at: datetime
     """When its content last changed; uses and links do not count."""
+    etag: str
+    """Identifies this state of the skill, not counting its record, links and
+    episodes: it changes when the skill does. Pass it to an update or a delete,
+    and the call is refused (ABORTED) if the skill has changed since; if empty,
+    the call goes ahead in any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
 
 
 class SkillDifferenceFields(TypedDict, total=False):

@@ -769,16 +769,21 @@ class MemoryMethods(SyncCaller):
         self,
         name: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeletePatternResponse:
         """Deletes a pattern, with what was reported about its matches. Deleting it
         again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
 
         Args:
             name: Its name. Required; up to 200 characters, on one line.
+            etag: The pattern's etag, to refuse the call if the pattern has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -788,6 +793,7 @@ class MemoryMethods(SyncCaller):
             _DELETE_PATTERN,
             {
                 "name": name,
+                "etag": etag,
             },
             timeout,
         )
@@ -1632,16 +1638,21 @@ class AsyncMemoryMethods(AsyncCaller):
         self,
         name: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeletePatternResponse:
         """Deletes a pattern, with what was reported about its matches. Deleting it
         again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
 
         Args:
             name: Its name. Required; up to 200 characters, on one line.
+            etag: The pattern's etag, to refuse the call if the pattern has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1651,6 +1662,7 @@ class AsyncMemoryMethods(AsyncCaller):
             _DELETE_PATTERN,
             {
                 "name": name,
+                "etag": etag,
             },
             timeout,
         )

@@ -256,9 +256,17 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "For ALERT_CONDITION_TREND_EXCEEDS: the measure.",
             choices=("success_rate", "latency", "latency_p95", "error_rate"),
         ),
+        "etag": Parameter(
+            "text",
+            "Identifies this state of the rule, not counting what it triggered: it changes when the rule does.",
+            most=100,
+        ),
     },
     "delete_alert_rule": {
         "rule_id": Parameter("text", "The rule.", required=True, most=200),
+        "etag": Parameter(
+            "text", "The rule's etag, to refuse the call if the rule has changed since.", most=100
+        ),
     },
     "list_alert_history": {
         "rule_id": Parameter("text", "Only by this rule; it may be deleted by now.", most=200),
@@ -372,9 +380,15 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "mechanism": Parameter("text", "How it works, in words.", most=8192),
         "metadata": Parameter("json", "Free JSON."),
+        "etag": Parameter(
+            "text", "Identifies this state of the edge: it changes when the edge does.", most=100
+        ),
     },
     "delete_edge": {
         "edge_id": Parameter("text", "The edge.", required=True, most=200),
+        "etag": Parameter(
+            "text", "The edge's etag, to refuse the call if the edge has changed since.", most=100
+        ),
     },
     "trace_effects": {
         "cause": Parameter("text", "Chains that begin here.", most=300),
@@ -493,6 +507,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "delete_experiment": {
         "experiment_id": Parameter("text", "The experiment.", required=True, most=200),
+        "etag": Parameter(
+            "text",
+            "The experiment's etag, to refuse the call if the experiment has changed since.",
+            most=100,
+        ),
     },
     "discover": {
         "question": Parameter("DiscoveryQuestion", "What to discover."),
@@ -1357,6 +1376,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "delete_pattern": {
         "name": Parameter("text", "Its name.", required=True, most=200),
+        "etag": Parameter(
+            "text",
+            "The pattern's etag, to refuse the call if the pattern has changed since.",
+            most=100,
+        ),
     },
     "match_pattern": {
         "name": Parameter("text", "The pattern's name.", required=True, most=200),
@@ -1708,6 +1732,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "delete_episode": {
         "episode_id": Parameter("text", "The episode.", required=True, most=200),
+        "etag": Parameter(
+            "text",
+            "The episode's etag, to refuse the call if the episode has changed since.",
+            most=100,
+        ),
     },
     "import_episodes": {
         "episodes": Parameter("Episode", "The episodes.", many=True, required=True, most=500),
@@ -1765,6 +1794,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             optional=True,
             least=0,
             most=1,
+        ),
+        "etag": Parameter(
+            "text",
+            "Identifies this state of the skill, not counting its record, links and episodes: it changes when the skill does.",
+            most=100,
         ),
     },
     "list_skills": {
@@ -1828,6 +1862,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "delete_skill": {
         "skill_id": Parameter("text", "The skill.", required=True, most=200),
+        "etag": Parameter(
+            "text", "The skill's etag, to refuse the call if the skill has changed since.", most=100
+        ),
     },
     "consolidate_skills": {
         "min_attempts": Parameter(
@@ -1938,7 +1975,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "state": Parameter(
             "choice",
-            "Where it stands; in a request it is ignored, and so are the fields below.",
+            "Where it stands; in a request it is ignored, and so are the fields below, but for `etag`.",
             choices=("ok", "triggered"),
         ),
         "last_triggered_at": Parameter("time", "When it last triggered; unset if it never did."),
@@ -1953,6 +1990,11 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "Why nothing is sent to `notify_channels`, and what to do, in a sentence; empty if they are notified.",
             most=2000,
+        ),
+        "etag": Parameter(
+            "text",
+            "Identifies this state of the rule, not counting what it triggered: it changes when the rule does.",
+            most=100,
         ),
     },
     "AlertScope": {
@@ -2090,6 +2132,11 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             "text",
             "The memories that it rests on, sorted: those that the caller named and that still exist.",
             many=True,
+            most=100,
+        ),
+        "etag": Parameter(
+            "text",
+            "Identifies this state of the episode: it changes when the episode does.",
             most=100,
         ),
     },

@@ -422,15 +422,19 @@ class SkillMethods(SyncCaller):
         self,
         episode_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteEpisodeResponse:
         """Deletes an episode. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the episode has changed since (nothing is changed).
 
         Args:
             episode_id: The episode. Required; up to 200 characters, on one line.
+            etag: The episode's etag, to refuse the call if the episode has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -440,6 +444,7 @@ class SkillMethods(SyncCaller):
             _DELETE_EPISODE,
             {
                 "episode_id": episode_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -462,7 +467,7 @@ class SkillMethods(SyncCaller):
 
         Args:
             episodes: The episodes. Empty ids are filled in; given times are kept; nothing is
-                taken from a session's record. Required; up to 500 entries.
+                taken from a session's record; etags are ignored. Required; up to 500 entries.
             on_conflict: What to do when an id is taken by different content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -617,6 +622,7 @@ class SkillMethods(SyncCaller):
             ]
         ]
         | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateSkillResponse:
         """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
@@ -624,9 +630,11 @@ class SkillMethods(SyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
-        and too many texts are already waiting (nothing is changed).
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the skill has changed since (nothing is changed); ALREADY_EXISTS when
+        another skill has the new name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded right away and too many texts are already waiting (nothing is
+        changed).
 
         Args:
             skill_id: The skill: its id (required) and new values for the fields in the mask;
@@ -645,6 +653,11 @@ class SkillMethods(SyncCaller):
                 stated. It does not count in the record. 0 to 1.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
+            etag: Identifies this state of the skill, not counting its record, links and
+                episodes: it changes when the skill does. Pass it to an update or a delete, and
+                the call is refused (ABORTED) if the skill has changed since; if empty, the call
+                goes ahead in any case. Opaque: only compare it with other etags. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -666,6 +679,7 @@ class SkillMethods(SyncCaller):
                     "claimed_success_rate": claimed_success_rate,
                 },
                 clear,
+                etag,
             ),
             timeout,
         )
@@ -889,16 +903,20 @@ class SkillMethods(SyncCaller):
         self,
         skill_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteSkillResponse:
         """Deletes a skill with its links and the record of its uses. The episodes that
         it came from stay. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the skill has changed since (nothing is changed).
 
         Args:
             skill_id: The skill. Required; up to 200 characters, on one line.
+            etag: The skill's etag, to refuse the call if the skill has changed since. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -908,6 +926,7 @@ class SkillMethods(SyncCaller):
             _DELETE_SKILL,
             {
                 "skill_id": skill_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -1192,15 +1211,19 @@ class AsyncSkillMethods(AsyncCaller):
         self,
         episode_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteEpisodeResponse:
         """Deletes an episode. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the episode has changed since (nothing is changed).
 
         Args:
             episode_id: The episode. Required; up to 200 characters, on one line.
+            etag: The episode's etag, to refuse the call if the episode has changed since. Up to
+                100 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1210,6 +1233,7 @@ class AsyncSkillMethods(AsyncCaller):
             _DELETE_EPISODE,
             {
                 "episode_id": episode_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -1232,7 +1256,7 @@ class AsyncSkillMethods(AsyncCaller):
 
         Args:
             episodes: The episodes. Empty ids are filled in; given times are kept; nothing is
-                taken from a session's record. Required; up to 500 entries.
+                taken from a session's record; etags are ignored. Required; up to 500 entries.
             on_conflict: What to do when an id is taken by different content. Default: FAIL.
             timeout: seconds for the call, retries included; None: the client's.
 
@@ -1387,6 +1411,7 @@ class AsyncSkillMethods(AsyncCaller):
             ]
         ]
         | None = None,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> UpdateSkillResponse:
         """Changes the fields of a skill that the mask names. ConsolidateSkills leaves a
@@ -1394,9 +1419,11 @@ class AsyncSkillMethods(AsyncCaller):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
-        and too many texts are already waiting (nothing is changed).
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the skill has changed since (nothing is changed); ALREADY_EXISTS when
+        another skill has the new name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded right away and too many texts are already waiting (nothing is
+        changed).
 
         Args:
             skill_id: The skill: its id (required) and new values for the fields in the mask;
@@ -1415,6 +1442,11 @@ class AsyncSkillMethods(AsyncCaller):
                 stated. It does not count in the record. 0 to 1.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
+            etag: Identifies this state of the skill, not counting its record, links and
+                episodes: it changes when the skill does. Pass it to an update or a delete, and
+                the call is refused (ABORTED) if the skill has changed since; if empty, the call
+                goes ahead in any case. Opaque: only compare it with other etags. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1436,6 +1468,7 @@ class AsyncSkillMethods(AsyncCaller):
                     "claimed_success_rate": claimed_success_rate,
                 },
                 clear,
+                etag,
             ),
             timeout,
         )
@@ -1659,16 +1692,20 @@ class AsyncSkillMethods(AsyncCaller):
         self,
         skill_id: str,
         *,
+        etag: str | None = None,
         timeout: float | None = None,
     ) -> DeleteSkillResponse:
         """Deletes a skill with its links and the record of its uses. The episodes that
         it came from stay. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the skill has changed since (nothing is changed).
 
         Args:
             skill_id: The skill. Required; up to 200 characters, on one line.
+            etag: The skill's etag, to refuse the call if the skill has changed since. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1678,6 +1715,7 @@ class AsyncSkillMethods(AsyncCaller):
             _DELETE_SKILL,
             {
                 "skill_id": skill_id,
+                "etag": etag,
             },
             timeout,
         )

@@ -10,7 +10,7 @@ from mneme._generated.choices import AlertConditionChoice, AlertStateChoice, Ale
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, choice, number, option, text, texts
-from mneme.cli.options import Agent, Project, Tags
+from mneme.cli.options import Agent, Etag, Project, Tags
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
 from mneme.cli.times import From, To
@@ -101,6 +101,7 @@ _rules = Resource(
         "Last triggered": "last_triggered_at",
         "Created": "created_at",
         "Changed": "updated_at",
+        "Etag": "etag",
     },
 )
 _rules.create(
@@ -180,6 +181,7 @@ _rules.change(
     "delete",
     "delete_alert_rule",
     "Delete a rule; its history stays.",
+    Fields(etag=Etag),
     said="deleted {rule_id}: {0.name}",
     confirm="Delete the alert rule {rule_id}?",
 )

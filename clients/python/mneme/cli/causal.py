@@ -13,7 +13,7 @@ from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, choice, flag, number, option, text, texts
 from mneme.cli.nightly import nightly
 from mneme.cli.operations import Wait, follow
-from mneme.cli.options import BestOf, Project, Tags, free_json
+from mneme.cli.options import BestOf, Etag, Project, Tags, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
 from mneme.cli.times import From, To
@@ -84,6 +84,7 @@ _edges = Resource(
         "Experiments": lambda it: cells.clean(", ".join(it.experiment_ids)),
         "Added": "created_at",
         "Changed": "updated_at",
+        "Etag": "etag",
     },
 )
 _edges.create(
@@ -114,6 +115,7 @@ _edges.change(
     "delete",
     "delete_edge",
     "Delete an edge.",
+    Fields(etag=Etag),
     said="deleted {edge_id}: {0.cause} → {0.effect}",
     confirm="Delete the edge {edge_id}?",
 )

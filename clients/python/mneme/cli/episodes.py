@@ -13,7 +13,7 @@ from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
 from mneme.cli.fields import Fields, argument, flag, number, option, text, texts
 from mneme.cli.files import OutputFile
-from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task, User, free_json
+from mneme.cli.options import Agent, BestOf, Etag, Project, Session, Tags, Task, User, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource, found, inside
 from mneme.cli.times import From, To
@@ -83,6 +83,7 @@ _episodes = Resource(
         "Memories": lambda it: cells.preview(" ".join(it.memory_ids)),
         "Metadata": "metadata",
         "When": "occurred_at",
+        "Etag": "etag",
     },
 )
 _episodes.list("iter_episodes", "List episodes, the latest first.", Fields(filter=_FILTER))
@@ -138,6 +139,7 @@ _episodes.change(
     "delete",
     "delete_episode",
     "Delete an episode for good.",
+    Fields(etag=Etag),
     said="deleted {episode_id}",
     confirm="Delete the episode {episode_id} for good?",
 )

@@ -10,6 +10,7 @@ from mneme._generated.choices import ExperimentStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, choice, number, option, text
+from mneme.cli.options import Etag
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
 from mneme.cli.values import json_object
@@ -47,6 +48,7 @@ _experiments = Resource(
         "Observed": "observation_count",
         "Created": "created_at",
         "Edge": "edge_id",
+        "Etag": "etag",
     },
 )
 _experiments.create(
@@ -151,6 +153,7 @@ _experiments.change(
     "delete",
     "delete_experiment",
     "Delete an experiment with its observations.",
+    Fields(etag=Etag),
     said="deleted {experiment_id}",
     confirm="Delete the experiment {experiment_id}?",
 )

@@ -13,7 +13,7 @@ from mneme.cli import cells, files
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, number, text, texts
 from mneme.cli.files import OutputFile
-from mneme.cli.options import BestOf, Project, Tags, Task, free_json
+from mneme.cli.options import BestOf, Etag, Project, Tags, Task, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource, found, inside
 
@@ -76,6 +76,7 @@ _FACTS: dict[str, cells.Shown] = {
     "Metadata": "metadata",
     "Saved": "created_at",
     "Updated": "updated_at",
+    "Etag": "etag",
 }
 
 _skills = Resource(app, "skill", key=Fields(skill_id=SkillId), columns=_COLUMNS)
@@ -199,6 +200,7 @@ _skills.change(
     "delete",
     "delete_skill",
     "Delete a skill with its links and its record.",
+    Fields(etag=Etag),
     said="deleted {0.name}",
     confirm="Delete the skill {skill_id} for good?",
 )

@@ -92,7 +92,7 @@ class AlertScope(_message.Message):
     def __init__(self, agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AlertRule(_message.Message):
-    __slots__ = ("id", "name", "enabled", "condition", "threshold", "resolve_threshold", "min_events", "window_minutes", "scope", "notify_channels", "pattern", "trend", "state", "last_triggered_at", "created_at", "updated_at", "notify_key_id", "notify_held_reason")
+    __slots__ = ("id", "name", "enabled", "condition", "threshold", "resolve_threshold", "min_events", "window_minutes", "scope", "notify_channels", "pattern", "trend", "state", "last_triggered_at", "created_at", "updated_at", "notify_key_id", "notify_held_reason", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ENABLED_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +111,7 @@ class AlertRule(_message.Message):
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
     NOTIFY_KEY_ID_FIELD_NUMBER: _ClassVar[int]
     NOTIFY_HELD_REASON_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     enabled: bool
@@ -129,7 +130,8 @@ class AlertRule(_message.Message):
     updated_at: _timestamp_pb2.Timestamp
     notify_key_id: str
     notify_held_reason: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., enabled: _Optional[bool] = ..., condition: _Optional[_Union[AlertCondition, str]] = ..., threshold: _Optional[float] = ..., resolve_threshold: _Optional[float] = ..., min_events: _Optional[int] = ..., window_minutes: _Optional[int] = ..., scope: _Optional[_Union[AlertScope, _Mapping]] = ..., notify_channels: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., trend: _Optional[_Union[AlertTrend, str]] = ..., state: _Optional[_Union[AlertState, str]] = ..., last_triggered_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., notify_key_id: _Optional[str] = ..., notify_held_reason: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., enabled: _Optional[bool] = ..., condition: _Optional[_Union[AlertCondition, str]] = ..., threshold: _Optional[float] = ..., resolve_threshold: _Optional[float] = ..., min_events: _Optional[int] = ..., window_minutes: _Optional[int] = ..., scope: _Optional[_Union[AlertScope, _Mapping]] = ..., notify_channels: _Optional[_Iterable[str]] = ..., pattern: _Optional[str] = ..., trend: _Optional[_Union[AlertTrend, str]] = ..., state: _Optional[_Union[AlertState, str]] = ..., last_triggered_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., notify_key_id: _Optional[str] = ..., notify_held_reason: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class AlertDelivery(_message.Message):
     __slots__ = ("id", "channel", "type", "state", "attempts", "error", "next_attempt_at", "delivered_at")
@@ -260,10 +262,12 @@ class UpdateAlertRuleResponse(_message.Message):
     def __init__(self, rule: _Optional[_Union[AlertRule, _Mapping]] = ...) -> None: ...
 
 class DeleteAlertRuleRequest(_message.Message):
-    __slots__ = ("rule_id",)
+    __slots__ = ("rule_id", "etag")
     RULE_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     rule_id: str
-    def __init__(self, rule_id: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, rule_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeleteAlertRuleResponse(_message.Message):
     __slots__ = ("rule",)

@@ -180,7 +180,8 @@ class AlertServiceServicer:
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed, or the operator does not allow one of the channels;
-        NOT_FOUND.
+        NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given, but the rule has
+        changed since (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -191,7 +192,8 @@ class AlertServiceServicer:
         nothing is sent about it. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the rule has changed since (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

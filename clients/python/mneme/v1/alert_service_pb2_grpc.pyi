@@ -88,14 +88,16 @@ class AlertServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed, or the operator does not allow one of the channels;
-    NOT_FOUND.
+    NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given, but the rule has
+    changed since (nothing is changed).
     """
     DeleteAlertRule: _grpc.UnaryUnaryMultiCallable[_alert_service_pb2.DeleteAlertRuleRequest, _alert_service_pb2.DeleteAlertRuleResponse]
     """Deletes a rule. Its history stays; if it is triggered, it resolves, and
     nothing is sent about it. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the rule has changed since (nothing is changed).
     """
     ListAlertHistory: _grpc.UnaryUnaryMultiCallable[_alert_service_pb2.ListAlertHistoryRequest, _alert_service_pb2.ListAlertHistoryResponse]
     """Lists the times that rules triggered, latest first, with what became of the
@@ -198,14 +200,16 @@ class AlertServiceAsyncStub(AlertServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
     cannot be changed, or the operator does not allow one of the channels;
-    NOT_FOUND.
+    NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given, but the rule has
+    changed since (nothing is changed).
     """
     DeleteAlertRule: _aio.UnaryUnaryMultiCallable[_alert_service_pb2.DeleteAlertRuleRequest, _alert_service_pb2.DeleteAlertRuleResponse]  # type: ignore[assignment]
     """Deletes a rule. Its history stays; if it is triggered, it resolves, and
     nothing is sent about it. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the rule has changed since (nothing is changed).
     """
     ListAlertHistory: _aio.UnaryUnaryMultiCallable[_alert_service_pb2.ListAlertHistoryRequest, _alert_service_pb2.ListAlertHistoryResponse]  # type: ignore[assignment]
     """Lists the times that rules triggered, latest first, with what became of the
@@ -329,7 +333,8 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
         cannot be changed, or the operator does not allow one of the channels;
-        NOT_FOUND.
+        NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given, but the rule has
+        changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -342,7 +347,8 @@ class AlertServiceServicer(metaclass=_abc_1.ABCMeta):
         nothing is sent about it. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the rule has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod

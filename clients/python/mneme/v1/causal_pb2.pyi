@@ -25,7 +25,7 @@ EDGE_ORIGIN_EXPERIMENT: EdgeOrigin
 EDGE_ORIGIN_DISCOVERED: EdgeOrigin
 
 class CausalEdge(_message.Message):
-    __slots__ = ("id", "cause", "effect", "uplift", "confidence", "sample_size", "evidence_ids", "experiment_ids", "confounder_score", "mechanism", "metadata", "origin", "low", "high", "created_at", "updated_at")
+    __slots__ = ("id", "cause", "effect", "uplift", "confidence", "sample_size", "evidence_ids", "experiment_ids", "confounder_score", "mechanism", "metadata", "origin", "low", "high", "created_at", "updated_at", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     EFFECT_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +42,7 @@ class CausalEdge(_message.Message):
     HIGH_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     cause: str
     effect: str
@@ -58,7 +59,8 @@ class CausalEdge(_message.Message):
     high: float
     created_at: _timestamp_pb2.Timestamp
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., cause: _Optional[str] = ..., effect: _Optional[str] = ..., uplift: _Optional[float] = ..., confidence: _Optional[float] = ..., sample_size: _Optional[int] = ..., evidence_ids: _Optional[_Iterable[str]] = ..., experiment_ids: _Optional[_Iterable[str]] = ..., confounder_score: _Optional[float] = ..., mechanism: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., origin: _Optional[_Union[EdgeOrigin, str]] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., cause: _Optional[str] = ..., effect: _Optional[str] = ..., uplift: _Optional[float] = ..., confidence: _Optional[float] = ..., sample_size: _Optional[int] = ..., evidence_ids: _Optional[_Iterable[str]] = ..., experiment_ids: _Optional[_Iterable[str]] = ..., confounder_score: _Optional[float] = ..., mechanism: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., origin: _Optional[_Union[EdgeOrigin, str]] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class CreateEdgeRequest(_message.Message):
     __slots__ = ("cause", "effect", "uplift", "confidence", "sample_size", "evidence_ids", "experiment_ids", "confounder_score", "mechanism", "metadata", "edge_id")
@@ -137,10 +139,12 @@ class ListEdgesResponse(_message.Message):
     def __init__(self, edges: _Optional[_Iterable[_Union[CausalEdge, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
 class DeleteEdgeRequest(_message.Message):
-    __slots__ = ("edge_id",)
+    __slots__ = ("edge_id", "etag")
     EDGE_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     edge_id: str
-    def __init__(self, edge_id: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, edge_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeleteEdgeResponse(_message.Message):
     __slots__ = ("edge",)

@@ -70,13 +70,15 @@ class CausalServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-    cannot be changed; NOT_FOUND.
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the edge has changed since (nothing is changed).
     """
     DeleteEdge: _grpc.UnaryUnaryMultiCallable[_causal_pb2.DeleteEdgeRequest, _causal_pb2.DeleteEdgeResponse]
     """Deletes an edge. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the edge has changed since (nothing is changed).
     """
     TraceEffects: _grpc.UnaryUnaryMultiCallable[_causal_pb2.TraceEffectsRequest, _causal_pb2.TraceEffectsResponse]
     """Traces what follows from a cause, what an effect comes from, or how one leads
@@ -149,7 +151,8 @@ class CausalServiceStub:
     stays. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the experiment has changed since (nothing is changed).
     """
     Discover: _grpc.UnaryUnaryMultiCallable[_discovery_pb2.DiscoverRequest, _discovery_pb2.DiscoverResponse]
     """Estimates from episodes how their labels, tools and skills change reward
@@ -225,13 +228,15 @@ class CausalServiceAsyncStub(CausalServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-    cannot be changed; NOT_FOUND.
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the edge has changed since (nothing is changed).
     """
     DeleteEdge: _aio.UnaryUnaryMultiCallable[_causal_pb2.DeleteEdgeRequest, _causal_pb2.DeleteEdgeResponse]  # type: ignore[assignment]
     """Deletes an edge. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the edge has changed since (nothing is changed).
     """
     TraceEffects: _aio.UnaryUnaryMultiCallable[_causal_pb2.TraceEffectsRequest, _causal_pb2.TraceEffectsResponse]  # type: ignore[assignment]
     """Traces what follows from a cause, what an effect comes from, or how one leads
@@ -304,7 +309,8 @@ class CausalServiceAsyncStub(CausalServiceStub):
     stays. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the experiment has changed since (nothing is changed).
     """
     Discover: _aio.UnaryUnaryMultiCallable[_discovery_pb2.DiscoverRequest, _discovery_pb2.DiscoverResponse]  # type: ignore[assignment]
     """Estimates from episodes how their labels, tools and skills change reward
@@ -401,7 +407,8 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed; NOT_FOUND.
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the edge has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -413,7 +420,8 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         """Deletes an edge. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the edge has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -540,7 +548,8 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         stays. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the experiment has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod

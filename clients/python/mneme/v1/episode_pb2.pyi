@@ -13,7 +13,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Episode(_message.Message):
-    __slots__ = ("id", "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique", "reward", "success", "latency_ms", "tokens_used", "tools", "tags", "metadata", "occurred_at", "created_at", "filled_fields", "memory_ids")
+    __slots__ = ("id", "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique", "reward", "success", "latency_ms", "tokens_used", "tools", "tags", "metadata", "occurred_at", "created_at", "filled_fields", "memory_ids", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,7 @@ class Episode(_message.Message):
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     FILLED_FIELDS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_IDS_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     agent_id: str
@@ -54,7 +55,8 @@ class Episode(_message.Message):
     created_at: _timestamp_pb2.Timestamp
     filled_fields: _containers.RepeatedScalarFieldContainer[str]
     memory_ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., task: _Optional[str] = ..., input: _Optional[str] = ..., output: _Optional[str] = ..., critique: _Optional[str] = ..., reward: _Optional[float] = ..., success: _Optional[bool] = ..., latency_ms: _Optional[int] = ..., tokens_used: _Optional[int] = ..., tools: _Optional[_Iterable[str]] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., filled_fields: _Optional[_Iterable[str]] = ..., memory_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., task: _Optional[str] = ..., input: _Optional[str] = ..., output: _Optional[str] = ..., critique: _Optional[str] = ..., reward: _Optional[float] = ..., success: _Optional[bool] = ..., latency_ms: _Optional[int] = ..., tokens_used: _Optional[int] = ..., tools: _Optional[_Iterable[str]] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., filled_fields: _Optional[_Iterable[str]] = ..., memory_ids: _Optional[_Iterable[str]] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class EpisodeFilter(_message.Message):
     __slots__ = ("session_id", "agent_id", "user_id", "project", "tags", "only_failures", "only_successes", "min_reward", "start_time", "end_time")
@@ -219,10 +221,12 @@ class SearchEpisodesResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[FoundEpisode, _Mapping]]] = ..., critiques: _Optional[_Union[CritiqueSummary, _Mapping]] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class DeleteEpisodeRequest(_message.Message):
-    __slots__ = ("episode_id",)
+    __slots__ = ("episode_id", "etag")
     EPISODE_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     episode_id: str
-    def __init__(self, episode_id: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, episode_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeleteEpisodeResponse(_message.Message):
     __slots__ = ("episode",)

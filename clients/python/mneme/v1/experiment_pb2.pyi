@@ -24,7 +24,7 @@ EXPERIMENT_STATUS_RUNNING: ExperimentStatus
 EXPERIMENT_STATUS_COMPLETED: ExperimentStatus
 
 class Experiment(_message.Message):
-    __slots__ = ("id", "name", "cause", "effect", "description", "block_size", "treated_per_block", "seed", "metadata", "status", "assigned_count", "observation_count", "result", "edge_id", "created_at", "completed_at")
+    __slots__ = ("id", "name", "cause", "effect", "description", "block_size", "treated_per_block", "seed", "metadata", "status", "assigned_count", "observation_count", "result", "edge_id", "created_at", "completed_at", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +41,7 @@ class Experiment(_message.Message):
     EDGE_ID_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     COMPLETED_AT_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     cause: str
@@ -57,7 +58,8 @@ class Experiment(_message.Message):
     edge_id: str
     created_at: _timestamp_pb2.Timestamp
     completed_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., cause: _Optional[str] = ..., effect: _Optional[str] = ..., description: _Optional[str] = ..., block_size: _Optional[int] = ..., treated_per_block: _Optional[int] = ..., seed: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., status: _Optional[_Union[ExperimentStatus, str]] = ..., assigned_count: _Optional[int] = ..., observation_count: _Optional[int] = ..., result: _Optional[_Union[ExperimentResult, _Mapping]] = ..., edge_id: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., completed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., cause: _Optional[str] = ..., effect: _Optional[str] = ..., description: _Optional[str] = ..., block_size: _Optional[int] = ..., treated_per_block: _Optional[int] = ..., seed: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., status: _Optional[_Union[ExperimentStatus, str]] = ..., assigned_count: _Optional[int] = ..., observation_count: _Optional[int] = ..., result: _Optional[_Union[ExperimentResult, _Mapping]] = ..., edge_id: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., completed_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class ExperimentArm(_message.Message):
     __slots__ = ("count", "mean", "deviation")
@@ -232,10 +234,12 @@ class ConcludeExperimentResponse(_message.Message):
     def __init__(self, experiment: _Optional[_Union[Experiment, _Mapping]] = ..., edge: _Optional[_Union[_causal_pb2.CausalEdge, _Mapping]] = ...) -> None: ...
 
 class DeleteExperimentRequest(_message.Message):
-    __slots__ = ("experiment_id",)
+    __slots__ = ("experiment_id", "etag")
     EXPERIMENT_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     experiment_id: str
-    def __init__(self, experiment_id: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, experiment_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeleteExperimentResponse(_message.Message):
     __slots__ = ("experiment",)

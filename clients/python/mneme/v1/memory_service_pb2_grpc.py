@@ -327,7 +327,9 @@ class MemoryServiceServicer:
         again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

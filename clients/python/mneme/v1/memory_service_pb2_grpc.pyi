@@ -188,7 +188,9 @@ class MemoryServiceStub:
     again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+    (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+    (nothing is changed).
     """
     MatchPattern: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MatchPatternRequest, _memory_service_pb2.MatchPatternResponse]
     """Matches memories with a stored pattern, and says where they match. All
@@ -403,7 +405,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+    Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+    (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+    (nothing is changed).
     """
     MatchPattern: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MatchPatternRequest, _memory_service_pb2.MatchPatternResponse]  # type: ignore[assignment]
     """Matches memories with a stored pattern, and says where they match. All
@@ -681,7 +685,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+        Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
         """
 
     @_abc_1.abstractmethod

@@ -45,7 +45,7 @@ class StructuralPattern(_message.Message):
     def __init__(self, schema: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., target: _Optional[_Union[StructureOf, str]] = ...) -> None: ...
 
 class Pattern(_message.Message):
-    __slots__ = ("id", "name", "description", "regex", "semantic", "structural", "created_at")
+    __slots__ = ("id", "name", "description", "regex", "semantic", "structural", "created_at", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -53,6 +53,7 @@ class Pattern(_message.Message):
     SEMANTIC_FIELD_NUMBER: _ClassVar[int]
     STRUCTURAL_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     description: str
@@ -60,7 +61,8 @@ class Pattern(_message.Message):
     semantic: SemanticPattern
     structural: StructuralPattern
     created_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., regex: _Optional[_Union[RegexPattern, _Mapping]] = ..., semantic: _Optional[_Union[SemanticPattern, _Mapping]] = ..., structural: _Optional[_Union[StructuralPattern, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., regex: _Optional[_Union[RegexPattern, _Mapping]] = ..., semantic: _Optional[_Union[SemanticPattern, _Mapping]] = ..., structural: _Optional[_Union[StructuralPattern, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class PatternStats(_message.Message):
     __slots__ = ("pattern", "uses", "match_count", "average_ms", "last_used_at", "right_count", "wrong_count", "success_rate", "lower_bound", "upper_bound")
@@ -149,10 +151,12 @@ class ListPatternsResponse(_message.Message):
     def __init__(self, patterns: _Optional[_Iterable[_Union[Pattern, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
 class DeletePatternRequest(_message.Message):
-    __slots__ = ("name",)
+    __slots__ = ("name", "etag")
     NAME_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, name: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeletePatternResponse(_message.Message):
     __slots__ = ("pattern",)

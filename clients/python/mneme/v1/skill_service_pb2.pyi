@@ -173,7 +173,7 @@ class SkillFindings(_message.Message):
     def __init__(self, attempt_count: _Optional[int] = ..., success_count: _Optional[int] = ..., example_task: _Optional[str] = ..., example_output: _Optional[str] = ..., example_episode_id: _Optional[str] = ..., ways: _Optional[_Iterable[_Union[SkillWay, _Mapping]]] = ..., shared: _Optional[_Iterable[_Union[SkillDifference, _Mapping]]] = ..., differences: _Optional[_Iterable[_Union[SkillDifference, _Mapping]]] = ..., compared_count: _Optional[int] = ..., critiques: _Optional[_Iterable[_Union[_episode_pb2.CritiquePoint, _Mapping]]] = ...) -> None: ...
 
 class Skill(_message.Message):
-    __slots__ = ("id", "name", "description", "signature", "code", "project", "tags", "metadata", "claimed_success_rate", "record", "source_episode_ids", "findings", "created_at", "updated_at")
+    __slots__ = ("id", "name", "description", "signature", "code", "project", "tags", "metadata", "claimed_success_rate", "record", "source_episode_ids", "findings", "created_at", "updated_at", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +188,7 @@ class Skill(_message.Message):
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     description: str
@@ -202,7 +203,8 @@ class Skill(_message.Message):
     findings: SkillFindings
     created_at: _timestamp_pb2.Timestamp
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., signature: _Optional[_Union[SkillSignature, _Mapping]] = ..., code: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., claimed_success_rate: _Optional[float] = ..., record: _Optional[_Union[SkillRecord, _Mapping]] = ..., source_episode_ids: _Optional[_Iterable[str]] = ..., findings: _Optional[_Union[SkillFindings, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., description: _Optional[str] = ..., signature: _Optional[_Union[SkillSignature, _Mapping]] = ..., code: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., claimed_success_rate: _Optional[float] = ..., record: _Optional[_Union[SkillRecord, _Mapping]] = ..., source_episode_ids: _Optional[_Iterable[str]] = ..., findings: _Optional[_Union[SkillFindings, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class CreateSkillRequest(_message.Message):
     __slots__ = ("name", "description", "signature", "code", "project", "tags", "metadata", "claimed_success_rate", "source_episode_ids", "skill_id")
@@ -403,10 +405,12 @@ class UnlinkSkillsResponse(_message.Message):
     def __init__(self, removed_count: _Optional[int] = ...) -> None: ...
 
 class DeleteSkillRequest(_message.Message):
-    __slots__ = ("skill_id",)
+    __slots__ = ("skill_id", "etag")
     SKILL_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     skill_id: str
-    def __init__(self, skill_id: _Optional[str] = ...) -> None: ...
+    etag: str
+    def __init__(self, skill_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class DeleteSkillResponse(_message.Message):
     __slots__ = ("skill",)

@@ -192,7 +192,8 @@ class SkillServiceServicer:
         """Deletes an episode. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the episode has changed since (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -252,9 +253,11 @@ class SkillServiceServicer:
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
-        and too many texts are already waiting (nothing is changed).
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the skill has changed since (nothing is changed); ALREADY_EXISTS when
+        another skill has the new name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded right away and too many texts are already waiting (nothing is
+        changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -320,7 +323,8 @@ class SkillServiceServicer:
         it came from stay. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the skill has changed since (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -77,7 +77,8 @@ class SkillServiceStub:
     """Deletes an episode. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the episode has changed since (nothing is changed).
     """
     ImportEpisodes: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.ImportEpisodesRequest, _skill_service_pb2.ImportEpisodesResponse]
     """Imports episodes as ExportEpisodes returns them, all or none. Those that
@@ -117,9 +118,11 @@ class SkillServiceStub:
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-    cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
-    and too many texts are already waiting (nothing is changed).
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the skill has changed since (nothing is changed); ALREADY_EXISTS when
+    another skill has the new name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+    be embedded right away and too many texts are already waiting (nothing is
+    changed).
     """
     ListSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.ListSkillsRequest, _skill_service_pb2.ListSkillsResponse]
     """Lists skills by name.
@@ -161,7 +164,8 @@ class SkillServiceStub:
     it came from stay. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the skill has changed since (nothing is changed).
     """
     ConsolidateSkills: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.ConsolidateSkillsRequest, _skill_service_pb2.ConsolidateSkillsResponse]
     """Makes skills out of what succeeded again and again: groups the episodes by
@@ -225,7 +229,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
     """Deletes an episode. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the episode has changed since (nothing is changed).
     """
     ImportEpisodes: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.ImportEpisodesRequest, _skill_service_pb2.ImportEpisodesResponse]  # type: ignore[assignment]
     """Imports episodes as ExportEpisodes returns them, all or none. Those that
@@ -265,9 +270,11 @@ class SkillServiceAsyncStub(SkillServiceStub):
 
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-    cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-    name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
-    and too many texts are already waiting (nothing is changed).
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the skill has changed since (nothing is changed); ALREADY_EXISTS when
+    another skill has the new name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+    be embedded right away and too many texts are already waiting (nothing is
+    changed).
     """
     ListSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.ListSkillsRequest, _skill_service_pb2.ListSkillsResponse]  # type: ignore[assignment]
     """Lists skills by name.
@@ -309,7 +316,8 @@ class SkillServiceAsyncStub(SkillServiceStub):
     it came from stay. Deleting it again is NOT_FOUND.
 
     Scope: write. Repeatable: yes.
-    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the skill has changed since (nothing is changed).
     """
     ConsolidateSkills: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.ConsolidateSkillsRequest, _skill_service_pb2.ConsolidateSkillsResponse]  # type: ignore[assignment]
     """Makes skills out of what succeeded again and again: groups the episodes by
@@ -400,7 +408,8 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         """Deletes an episode. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the episode has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod
@@ -470,9 +479,11 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-        cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-        name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
-        and too many texts are already waiting (nothing is changed).
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the skill has changed since (nothing is changed); ALREADY_EXISTS when
+        another skill has the new name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+        be embedded right away and too many texts are already waiting (nothing is
+        changed).
         """
 
     @_abc_1.abstractmethod
@@ -550,7 +561,8 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
         it came from stay. Deleting it again is NOT_FOUND.
 
         Scope: write. Repeatable: yes.
-        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the skill has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod

@@ -239,7 +239,8 @@ export interface AlertRuleInit {
    */
   trend?: AlertTrend | AlertTrendName | undefined;
   /**
-   * Where it stands; in a request it is ignored, and so are the fields below.
+   * Where it stands; in a request it is ignored, and so are the fields below, but
+   * for `etag`.
    */
   state?: AlertState | AlertStateName | undefined;
   /**
@@ -270,6 +271,14 @@ export interface AlertRuleInit {
    * Up to 2,000 characters.
    */
   notifyHeldReason?: string | undefined;
+  /**
+   * Identifies this state of the rule, not counting what it triggered: it
+   * changes when the rule does. Pass it to an update or a delete, and the call
+   * is refused (ABORTED) if the rule has changed since; if empty, the call goes
+   * ahead in any case. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -1192,6 +1201,11 @@ export interface DeleteAlertRuleRequestInit {
    * Required; up to 200 characters, on one line.
    */
   ruleId: string;
+  /**
+   * The rule's etag, to refuse the call if the rule has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -1203,6 +1217,11 @@ export interface DeleteEdgeRequestInit {
    * Required; up to 200 characters, on one line.
    */
   edgeId: string;
+  /**
+   * The edge's etag, to refuse the call if the edge has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -1214,6 +1233,11 @@ export interface DeleteEpisodeRequestInit {
    * Required; up to 200 characters, on one line.
    */
   episodeId: string;
+  /**
+   * The episode's etag, to refuse the call if the episode has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -1225,6 +1249,11 @@ export interface DeleteExperimentRequestInit {
    * Required; up to 200 characters, on one line.
    */
   experimentId: string;
+  /**
+   * The experiment's etag, to refuse the call if the experiment has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -1290,6 +1319,11 @@ export interface DeletePatternRequestInit {
    * Required; up to 200 characters, on one line.
    */
   name: string;
+  /**
+   * The pattern's etag, to refuse the call if the pattern has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -1301,6 +1335,11 @@ export interface DeleteSkillRequestInit {
    * Required; up to 200 characters, on one line.
    */
   skillId: string;
+  /**
+   * The skill's etag, to refuse the call if the skill has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -1609,6 +1648,14 @@ export interface EpisodeInit {
    * Up to 100 entries, each up to 200 characters, on one line.
    */
   memoryIds?: readonly string[] | undefined;
+  /**
+   * Identifies this state of the episode: it changes when the
+   * episode does. Pass it to an update or a delete, and the call is refused
+   * (ABORTED) if the episode has changed since; if empty, the call goes ahead in
+   * any case. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -2345,7 +2392,7 @@ export interface GetWebhookSecretRequestInit {
 export interface ImportEpisodesRequestInit {
   /**
    * The episodes. Empty ids are filled in; given times are kept; nothing is
-   * taken from a session's record.
+   * taken from a session's record; etags are ignored.
    * Required; up to 500 entries.
    */
   episodes: readonly EpisodeInit[];
@@ -5534,6 +5581,14 @@ export interface AlertRuleChanges {
    * For ALERT_CONDITION_TREND_EXCEEDS: the measure.
    */
   trend?: AlertTrend | AlertTrendName | undefined;
+  /**
+   * Identifies this state of the rule, not counting what it triggered: it
+   * changes when the rule does. Pass it to an update or a delete, and the call
+   * is refused (ABORTED) if the rule has changed since; if empty, the call goes
+   * ahead in any case. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -5591,6 +5646,14 @@ export interface CausalEdgeChanges {
    * Up to 64 KiB encoded and 32 levels deep.
    */
   metadata?: JsonObject | undefined;
+  /**
+   * Identifies this state of the edge: it changes when the edge
+   * does. Pass it to an update or a delete, and the call is refused (ABORTED) if
+   * the edge has changed since; if empty, the call goes ahead in any case.
+   * Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }
 
 /**
@@ -5782,4 +5845,12 @@ export interface SkillChanges {
    * 0 to 1.
    */
   claimedSuccessRate?: number | undefined;
+  /**
+   * Identifies this state of the skill, not counting its record, links and
+   * episodes: it changes when the skill does. Pass it to an update or a delete,
+   * and the call is refused (ABORTED) if the skill has changed since; if empty,
+   * the call goes ahead in any case. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
 }

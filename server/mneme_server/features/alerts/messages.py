@@ -38,6 +38,7 @@ _new_rule = MessageReader(
 )
 _SERVERS = (
     "notify_key_id", "notify_held_reason", "state", "last_triggered_at", "created_at", "updated_at",
+    "etag",
 )  # fmt: skip
 """What the server adds to a rule."""
 read_rule = MessageReader(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 
 from mneme_server.common.clock import MINUTE_US
+from mneme_server.common.etags import etag_of
 
 MAX_RULES = 200
 """Rules of a tenant: each is evaluated while something is recorded."""
@@ -121,6 +122,11 @@ class Rule:
     def state(self) -> AlertState:
         """Where it stands."""
         return AlertState.TRIGGERED if self.open_entry else AlertState.OK
+
+    @property
+    def etag(self) -> str:
+        """What tells this state of the rule from others, what it triggered left aside."""
+        return etag_of(self, without=("open_entry", "triggered_us"))
 
     def differing(self, other: Rule) -> Sequence[str]:
         """Return the fields that a caller gives and that differ."""

@@ -16,6 +16,7 @@ from mneme_server.common.errors import (
     NotFound,
     Reason,
 )
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -93,19 +94,26 @@ class AlertRules:
             return page, unit.get(SqlAlertRules).count(state)
 
     def update(
-        self, tenant_id: str, rule_id: str, changes: Mapping[str, Any], key_id: str = ""
+        self,
+        tenant_id: str,
+        rule_id: str,
+        changes: Mapping[str, Any],
+        key_id: str = "",
+        *,
+        etag: str = "",
     ) -> Rule:
         """Change the given fields. Channels that are given, be they the same, are that key's from
         then on; another change does not make them so: nobody vouches for what they did not name.
 
         Raises:
             NotFound: there is no such rule.
+            Aborted: `etag` is given and is not the rule's any more.
             InvalidArgument: it makes no sense then, or a channel is not allowed.
         """
         if "channels" in changes:
             self.allowed.require(changes["channels"])
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            before = _existing(unit, rule_id)
+            before = _existing(unit, rule_id, etag)
             after = replace(before, **changes)
             require_sense(after)
             if "channels" in changes:
@@ -119,14 +127,15 @@ class AlertRules:
         self.changed(tenant_id)
         return after
 
-    def delete(self, tenant_id: str, rule_id: str) -> Rule:
+    def delete(self, tenant_id: str, rule_id: str, *, etag: str = "") -> Rule:
         """Delete the rule, and return it as it was. Its history stays.
 
         Raises:
             NotFound: there is no such rule.
+            Aborted: `etag` is given and is not the rule's any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            rule = _existing(unit, rule_id)
+            rule = _existing(unit, rule_id, etag)
             _closed(unit, rule, Resolution.DELETED)
             unit.get(SqlAlertRules).remove(rule_id)
         return rule
@@ -185,10 +194,12 @@ def require_sense(rule: Rule) -> None:
             raise InvalidArgument(f"only {word} has a {name}", field=name)
 
 
-def _existing(unit: CorpusUnit, rule_id: str) -> Rule:
+def _existing(unit: CorpusUnit, rule_id: str, etag: str = "") -> Rule:
+    """Return the rule, which must still have this etag, if one is given."""
     rule = unit.get(SqlAlertRules).get(rule_id)
     if rule is None:
         raise NotFound(f"there is no alert rule {rule_id!r}", field="id")
+    require_etag("alert rule", rule, etag)
     return rule
 
 

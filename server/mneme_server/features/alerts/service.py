@@ -80,7 +80,7 @@ class AlertServicer:
             )
         named = named_fields(request)
         valid = {"name": "-", "condition": pb.ALERT_CONDITION_EVENT_COUNT_EXCEEDS}
-        validate(named_only(request.rule, [*named, "id"], **valid), prefix="rule")
+        validate(named_only(request.rule, [*named, "id", "etag"], **valid), prefix="rule")
         changes = convert.read_rule.changes(request.rule, named, "rule")
         with fields(
             id="rule.id",
@@ -90,7 +90,9 @@ class AlertServicer:
             pattern="rule.pattern",
             trend="rule.trend",
         ):
-            rule = self._rules.update(call.tenant, request.rule.id, changes, call.key_id)
+            rule = self._rules.update(
+                call.tenant, request.rule.id, changes, call.key_id, etag=request.rule.etag
+            )
         return pb.UpdateAlertRuleResponse(rule=self._shown(rule, call))
 
     def DeleteAlertRule(
@@ -98,7 +100,7 @@ class AlertServicer:
     ) -> pb.DeleteAlertRuleResponse:
         """Delete a rule."""
         with fields(id="rule_id"):
-            rule = self._rules.delete(call.tenant, request.rule_id)
+            rule = self._rules.delete(call.tenant, request.rule_id, etag=request.etag)
         return pb.DeleteAlertRuleResponse(rule=self._shown(rule, call))
 
     def ListAlertHistory(

@@ -16,6 +16,7 @@ from mneme_server.common.errors import (
     InvalidArgument,
     NotFound,
 )
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -79,14 +80,17 @@ class Edges:
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             return _existing(unit, edge_id)
 
-    def update(self, tenant_id: str, edge_id: str, changes: Mapping[str, Any]) -> CausalEdge:
+    def update(
+        self, tenant_id: str, edge_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> CausalEdge:
         """Change the given fields. One whose figures change is stated by the caller from now on.
 
         Raises:
             NotFound: there is no such edge.
+            Aborted: `etag` is given and is not the edge's any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            before = _existing(unit, edge_id)
+            before = _existing(unit, edge_id, etag)
             after = replace(before, **changes)
             differing = after.differing(before)
             if not differing:
@@ -110,14 +114,15 @@ class Edges:
             )
             return page, unit.get(SqlEdges).count(filter_)
 
-    def delete(self, tenant_id: str, edge_id: str) -> CausalEdge:
+    def delete(self, tenant_id: str, edge_id: str, *, etag: str = "") -> CausalEdge:
         """Delete the edge, and return it as it was.
 
         Raises:
             NotFound: there is no such edge.
+            Aborted: `etag` is given and is not the edge's any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            edge = _existing(unit, edge_id)
+            edge = _existing(unit, edge_id, etag)
             unit.get(SqlEdges).remove([edge_id])
         return edge
 
@@ -193,10 +198,12 @@ def _also(next_to: NextTo, unsaved: Iterable[tuple[str, str]]) -> NextTo:
     return both
 
 
-def _existing(unit: CorpusUnit, edge_id: str) -> CausalEdge:
+def _existing(unit: CorpusUnit, edge_id: str, etag: str = "") -> CausalEdge:
+    """Return the edge, which must still have this etag, if one is given."""
     edge = unit.get(SqlEdges).get_many([edge_id]).get(edge_id)
     if edge is None:
         raise NotFound(f"there is no edge {edge_id!r}", field="id")
+    require_etag("edge", edge, etag)
     return edge
 
 

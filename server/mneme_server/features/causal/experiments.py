@@ -18,6 +18,7 @@ from mneme_server.common.errors import (
     NotFound,
     Reason,
 )
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -202,22 +203,25 @@ class Experiments:
             unit.get(SqlExperiments).save(done)
         return done, edge
 
-    def delete(self, tenant_id: str, experiment_id: str) -> Experiment:
+    def delete(self, tenant_id: str, experiment_id: str, *, etag: str = "") -> Experiment:
         """Delete the experiment with its observations, and return it as it was.
 
         Raises:
             NotFound: there is no such experiment.
+            Aborted: `etag` is given and is not the experiment's any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            experiment = _existing(unit, experiment_id)
+            experiment = _existing(unit, experiment_id, etag)
             unit.get(SqlExperiments).remove(experiment_id)
         return experiment
 
 
-def _existing(unit: CorpusUnit, experiment_id: str) -> Experiment:
+def _existing(unit: CorpusUnit, experiment_id: str, etag: str = "") -> Experiment:
+    """Return the experiment, which must still have this etag, if one is given."""
     experiment = unit.get(SqlExperiments).get(experiment_id)
     if experiment is None:
         raise NotFound(f"there is no experiment {experiment_id!r}", field="id")
+    require_etag("experiment", experiment, etag)
     return experiment
 
 

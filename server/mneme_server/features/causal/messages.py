@@ -43,7 +43,7 @@ new_edge = MessageReader(
     causal_pb2.CreateEdgeRequest, CausalEdge, spelled={"id": "edge_id"}, made=_IDS
 )
 """Return the edge that a request adds."""
-read_edge = MessageReader(causal_pb2.CausalEdge, CausalEdge, made=_IDS)
+read_edge = MessageReader(causal_pb2.CausalEdge, CausalEdge, made=_IDS, unread=["etag"])
 """Return the edge of a message."""
 edge = reads("edge")(message_writer(CausalEdge, causal_pb2.CausalEdge, unshown=["scope"]))
 """Return the message of an edge."""

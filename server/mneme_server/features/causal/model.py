@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.canonical import canonical_json
+from mneme_server.common.etags import etag_of
 from mneme_server.features.skills.model import EpisodeFilter
 from mneme_server.statistics.inference import Floats
 
@@ -69,6 +70,11 @@ class CausalEdge:
     def weight(self) -> float:
         """What it is ranked by: how much is likely to change."""
         return self.confidence * abs(self.uplift)
+
+    @property
+    def etag(self) -> str:
+        """What tells this state of the edge from others."""
+        return etag_of(self)
 
     def differing(self, other: CausalEdge) -> list[str]:
         """Return the fields in which the content differs."""
@@ -202,6 +208,11 @@ class Experiment:
     edge_id: str = ""
     created_us: int = 0
     completed_us: int | None = None
+
+    @property
+    def etag(self) -> str:
+        """What tells this state of the experiment from others, what is counted of it left aside."""
+        return etag_of(self, without=("assigned", "observations"))
 
     def treats(self, stratum: str, place: int) -> bool:
         """Tell whether the subject at a place of a stratum, from 0 on, gets the cause.

@@ -77,10 +77,10 @@ class CausalServicer:
                 "edge.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="edge.id"
             )
         named = named_fields(request)
-        validate(named_only(request.edge, [*named, "id"]), prefix="edge")
+        validate(named_only(request.edge, [*named, "id", "etag"]), prefix="edge")
         changes = convert.read_edge.changes(request.edge, named, "edge")
         with fields(id="edge.id"):
-            edge = self._edges.update(call.tenant, request.edge.id, changes)
+            edge = self._edges.update(call.tenant, request.edge.id, changes, etag=request.edge.etag)
         return causal_service_pb2.UpdateEdgeResponse(edge=convert.edge(edge))
 
     def DeleteEdge(
@@ -88,7 +88,7 @@ class CausalServicer:
     ) -> causal_pb2.DeleteEdgeResponse:
         """Delete an edge."""
         with fields(id="edge_id"):
-            edge = self._edges.delete(call.tenant, request.edge_id)
+            edge = self._edges.delete(call.tenant, request.edge_id, etag=request.etag)
         return causal_pb2.DeleteEdgeResponse(edge=convert.edge(edge))
 
     def TraceEffects(
@@ -183,7 +183,7 @@ class CausalServicer:
     ) -> experiment_pb2.DeleteExperimentResponse:
         """Delete an experiment."""
         with fields(id="experiment_id"):
-            gone = self._experiments.delete(call.tenant, request.experiment_id)
+            gone = self._experiments.delete(call.tenant, request.experiment_id, etag=request.etag)
         return experiment_pb2.DeleteExperimentResponse(experiment=convert.experiment(gone))
 
     def Discover(

@@ -9,6 +9,7 @@ from functools import partial
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, NotFound
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -132,16 +133,15 @@ class Episodes:
         ]
         return found, answer
 
-    def delete(self, tenant_id: str, episode_id: str) -> Episode:
+    def delete(self, tenant_id: str, episode_id: str, *, etag: str = "") -> Episode:
         """Delete the episode, and return it as it was.
 
         Raises:
             NotFound: there is no such episode.
+            Aborted: `etag` is given and is not the episode's any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            episode = unit.get(SqlEpisodes).get_many([episode_id]).get(episode_id)
-            if episode is None:
-                raise _missing(episode_id)
+            episode = _existing(unit, episode_id, etag)
             unit.get(SqlEpisodes).remove(episode_id)
             unit.documents.remove(EPISODE, [episode_id])
         return episode
@@ -223,6 +223,15 @@ def _known(tenant: OpenTenant, episode_id: str) -> Episode | None:
         return None
     with tenant.read() as unit:
         return unit.get(SqlEpisodes).get_many([episode_id]).get(episode_id)
+
+
+def _existing(unit: CorpusUnit, episode_id: str, etag: str = "") -> Episode:
+    """Return the episode, which must still have this etag, if one is given."""
+    episode = unit.get(SqlEpisodes).get_many([episode_id]).get(episode_id)
+    if episode is None:
+        raise _missing(episode_id)
+    require_etag("episode", episode, etag)
+    return episode
 
 
 def _missing(episode_id: str) -> NotFound:

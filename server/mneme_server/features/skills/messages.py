@@ -45,8 +45,9 @@ read_episode = MessageReader(
     Episode,
     spelled={"filled": "filled_fields"},
     sets=["tags", "memory_ids"],
+    unread=["etag"],
 )
-"""Return the episode of a message as it was exported."""
+"""Return the episode of a message as it was exported; its etag follows from the rest of it."""
 episode = reads("episode")(
     message_writer(Episode, episode_pb2.Episode, spelled={"filled": "filled_fields"})
 )
@@ -112,7 +113,7 @@ read_skill = MessageReader(
     spelled=_SPELLED | {"findings_json": ""},
     made=_SIGNATURE,
     sets=["tags"],
-    unread=["record", "findings", "source_episode_ids"],
+    unread=["record", "findings", "source_episode_ids", "etag"],
 )
 """Return the skill of a message, without what the server adds to it."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.counting import MAX_COUNT
+from mneme_server.common.etags import etag_of
 from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.statistics.distributions import Z95
 
@@ -81,6 +82,11 @@ class Episode:
     def outcome(self) -> str:
         """How it ended, in a word: "success" or "failure"."""
         return "success" if self.success else "failure"
+
+    @property
+    def etag(self) -> str:
+        """What tells this state of the episode from others."""
+        return etag_of(self)
 
     def differing(self, other: Episode) -> list[str]:
         """Return the fields in which the content differs."""
@@ -290,6 +296,11 @@ class Skill:
         """The rate that filters go by: the record's, else the claimed one, else 0."""
         rate = self.record.rate
         return (self.claimed_rate or 0.0) if rate is None else rate
+
+    @property
+    def etag(self) -> str:
+        """What tells this state of the skill from others, its record left aside."""
+        return etag_of(self, without=("reported", "learned", "source_ids"))
 
     def differing(self, other: Skill) -> list[str]:
         """Return the fields in which the content differs."""

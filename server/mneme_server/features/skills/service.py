@@ -90,7 +90,7 @@ class SkillServicer:
     ) -> episode_pb2.DeleteEpisodeResponse:
         """Delete an episode."""
         with fields(id="episode_id"):
-            episode = self._episodes.delete(call.tenant, request.episode_id)
+            episode = self._episodes.delete(call.tenant, request.episode_id, etag=request.etag)
         return episode_pb2.DeleteEpisodeResponse(episode=convert.episode(episode))
 
     def ImportEpisodes(
@@ -148,10 +148,12 @@ class SkillServicer:
                 "skill.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="skill.id"
             )
         named = named_fields(request)
-        validate(named_only(request.skill, [*named, "id"], name="-"), prefix="skill")
+        validate(named_only(request.skill, [*named, "id", "etag"], name="-"), prefix="skill")
         changes = convert.read_skill.changes(request.skill, named, "skill")
         with fields(id="skill.id", name="skill.name"):
-            skill = self._skills.update(call.tenant, request.skill.id, changes)
+            skill = self._skills.update(
+                call.tenant, request.skill.id, changes, etag=request.skill.etag
+            )
         return skill_service_pb2.UpdateSkillResponse(skill=convert.skill(skill))
 
     def ListSkills(
@@ -226,5 +228,5 @@ class SkillServicer:
     ) -> skill_service_pb2.DeleteSkillResponse:
         """Delete a skill."""
         with fields(id="skill_id"):
-            skill = self._skills.delete(call.tenant, request.skill_id)
+            skill = self._skills.delete(call.tenant, request.skill_id, etag=request.etag)
         return skill_service_pb2.DeleteSkillResponse(skill=convert.skill(skill))

@@ -15,6 +15,7 @@ from mneme_server.common.errors import (
     InvalidArgument,
     NotFound,
 )
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import TextEmbedder
@@ -81,18 +82,21 @@ class Skills:
             skill = _existing(unit, skill_id)
             return skill, unit.get(SqlSkills).links([skill_id]).get(skill_id, ())
 
-    def update(self, tenant_id: str, skill_id: str, changes: Mapping[str, Any]) -> Skill:
+    def update(
+        self, tenant_id: str, skill_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> Skill:
         """Change the given fields, of those in `model.CONTENT`.
 
         Raises:
             NotFound: there is no such skill.
+            Aborted: `etag` is given and is not the skill's any more.
             AlreadyExists: another skill has the new name.
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as tenant:
             while True:
                 with tenant.read() as unit:
-                    before = _existing(unit, skill_id)
+                    before = _existing(unit, skill_id, etag=etag)
                 after = replace(before, **changes)
                 if not after.differing(before):
                     return before
@@ -105,8 +109,8 @@ class Skills:
                 if vectors is None:
                     tenant.require_room(1)
                 with tenant.write() as unit:
-                    now = _existing(unit, skill_id)
-                    if now.updated_us != before.updated_us:
+                    now = _existing(unit, skill_id, etag=etag)
+                    if now.etag != before.etag:
                         continue  # Somebody else changed it meanwhile: start from that.
                     _require_free_name(unit, after)
                     after = replace(after, reported=now.reported, learned=now.learned)
@@ -212,14 +216,15 @@ class Skills:
             _existing(unit, child_id, "child_id")
             return unit.get(SqlSkills).remove_links(parent_id, child_id, relationship)
 
-    def delete(self, tenant_id: str, skill_id: str) -> Skill:
+    def delete(self, tenant_id: str, skill_id: str, *, etag: str = "") -> Skill:
         """Delete the skill with its links and uses, and return it as it was.
 
         Raises:
             NotFound: there is no such skill.
+            Aborted: `etag` is given and is not the skill's any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            skill = _existing(unit, skill_id)
+            skill = _existing(unit, skill_id, etag=etag)
             unit.get(SqlSkills).remove(skill_id)
             unit.documents.remove(SKILL, [skill_id])
         return skill
@@ -243,10 +248,12 @@ class DependentSkills:
         unit.documents.remove(SKILL, list(ids))
 
 
-def _existing(unit: CorpusUnit, skill_id: str, field_: str = "id") -> Skill:
+def _existing(unit: CorpusUnit, skill_id: str, field_: str = "id", *, etag: str = "") -> Skill:
+    """Return the skill, which must still have this etag, if one is given."""
     skill = unit.get(SqlSkills).get_many([skill_id]).get(skill_id)
     if skill is None:
         raise NotFound(f"there is no skill {skill_id!r}", field=field_)
+    require_etag("skill", skill, etag)
     return skill
 
 

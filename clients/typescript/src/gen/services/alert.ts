@@ -91,7 +91,8 @@ export interface AlertMethods {
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
    * cannot be changed, or the operator does not allow one of the channels;
-   * NOT_FOUND.
+   * NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given, but the rule has
+   * changed since (nothing is changed).
    */
   updateAlertRule(request: UpdateAlertRuleRequestInit, options?: CallOptions): Promise<UpdateAlertRuleResponse>;
   /**
@@ -99,7 +100,8 @@ export interface AlertMethods {
    * nothing is sent about it. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the rule has changed since (nothing is changed).
    */
   deleteAlertRule(request: DeleteAlertRuleRequestInit, options?: CallOptions): Promise<DeleteAlertRuleResponse>;
   /**

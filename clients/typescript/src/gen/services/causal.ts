@@ -88,14 +88,16 @@ export interface CausalMethods {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-   * cannot be changed; NOT_FOUND.
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the edge has changed since (nothing is changed).
    */
   updateEdge(request: UpdateEdgeRequestInit, options?: CallOptions): Promise<UpdateEdgeResponse>;
   /**
    * Deletes an edge. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the edge has changed since (nothing is changed).
    */
   deleteEdge(request: DeleteEdgeRequestInit, options?: CallOptions): Promise<DeleteEdgeResponse>;
   /**
@@ -177,7 +179,8 @@ export interface CausalMethods {
    * stays. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the experiment has changed since (nothing is changed).
    */
   deleteExperiment(request: DeleteExperimentRequestInit, options?: CallOptions): Promise<DeleteExperimentResponse>;
   /**

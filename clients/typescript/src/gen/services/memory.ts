@@ -240,7 +240,9 @@ export interface MemoryMethods {
    * again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+   * (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+   * (nothing is changed).
    */
   deletePattern(request: DeletePatternRequestInit, options?: CallOptions): Promise<DeletePatternResponse>;
   /**

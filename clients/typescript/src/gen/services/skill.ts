@@ -97,7 +97,8 @@ export interface SkillMethods {
    * Deletes an episode. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the episode has changed since (nothing is changed).
    */
   deleteEpisode(request: DeleteEpisodeRequestInit, options?: CallOptions): Promise<DeleteEpisodeResponse>;
   /**
@@ -142,9 +143,11 @@ export interface SkillMethods {
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-   * cannot be changed; NOT_FOUND; ALREADY_EXISTS when another skill has the new
-   * name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot be embedded right away
-   * and too many texts are already waiting (nothing is changed).
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the skill has changed since (nothing is changed); ALREADY_EXISTS when
+   * another skill has the new name; RESOURCE_EXHAUSTED (QUEUE_FULL) when it cannot
+   * be embedded right away and too many texts are already waiting (nothing is
+   * changed).
    */
   updateSkill(request: UpdateSkillRequestInit, options?: CallOptions): Promise<UpdateSkillResponse>;
   /**
@@ -192,7 +195,8 @@ export interface SkillMethods {
    * it came from stay. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the skill has changed since (nothing is changed).
    */
   deleteSkill(request: DeleteSkillRequestInit, options?: CallOptions): Promise<DeleteSkillResponse>;
   /**

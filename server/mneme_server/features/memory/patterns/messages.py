@@ -74,6 +74,7 @@ def pattern(stored: Pattern) -> pb.Pattern:
         name=stored.name,
         description=stored.description,
         created_at=to_timestamp(stored.created_us),
+        etag=stored.etag,
     )
     if isinstance(definition, Regex):
         message.regex.expression = definition.expression

@@ -9,6 +9,7 @@ from enum import IntEnum
 import numpy as np
 
 from mneme_server.common.counting import MAX_COUNT
+from mneme_server.common.etags import etag_of
 from mneme_server.features.memory.model import Memory
 from mneme_server.statistics.inference import wilson
 
@@ -55,6 +56,11 @@ class Pattern:
     definition: Definition
     description: str = ""
     created_us: int = 0
+
+    @property
+    def etag(self) -> str:
+        """What tells this state of the pattern from others."""
+        return etag_of(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
@@ -102,14 +103,15 @@ class Patterns:
             ]
             return page, unit.get(SqlPatterns).count()
 
-    def delete(self, tenant_id: str, name: str) -> Pattern:
+    def delete(self, tenant_id: str, name: str, *, etag: str = "") -> Pattern:
         """Delete the pattern, and return it.
 
         Raises:
             NotFound: there is none.
+            Aborted: `etag` is given and is not the pattern's any more.
         """
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
-            pattern = _existing(unit, name).pattern
+            pattern = _existing(unit, name, etag).pattern
             unit.get(SqlPatterns).remove(pattern.id)
         return pattern
 
@@ -216,10 +218,12 @@ def _whole(memory: Memory) -> Sequence[TextMatch]:
     return (TextMatch(memory.text, 0, len(memory.text)),)
 
 
-def _existing(unit: CorpusUnit, name: str) -> PatternStats:
+def _existing(unit: CorpusUnit, name: str, etag: str = "") -> PatternStats:
+    """Return the pattern, which must still have this etag, if one is given."""
     found = unit.get(SqlPatterns).named(name)
     if found is None:
         raise NotFound(f"there is no pattern {name!r}", field="name")
+    require_etag("pattern", found.pattern, etag)
     return found
 
 

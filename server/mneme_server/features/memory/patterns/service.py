@@ -48,7 +48,7 @@ class PatternCalls:
         self, request: pb.DeletePatternRequest, call: Call
     ) -> pb.DeletePatternResponse:
         """Delete a pattern."""
-        gone = self._patterns.delete(call.tenant, request.name)
+        gone = self._patterns.delete(call.tenant, request.name, etag=request.etag)
         return pb.DeletePatternResponse(pattern=convert.pattern(gone))
 
     def MatchPattern(

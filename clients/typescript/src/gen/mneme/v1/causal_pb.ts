@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/causal.proto.
  */
 export const file_mneme_v1_causal: GenFile = /*@__PURE__*/
-  fileDesc("ChVtbmVtZS92MS9jYXVzYWwucHJvdG8SCG1uZW1lLnYxIuIDCgpDYXVzYWxFZGdlEgwKAmlkGAEgASgJQgASDwoFY2F1c2UYAiABKAlCABIQCgZlZmZlY3QYAyABKAlCABIQCgZ1cGxpZnQYBCABKAFCABIUCgpjb25maWRlbmNlGAUgASgBQgASFQoLc2FtcGxlX3NpemUYBiABKANCABIWCgxldmlkZW5jZV9pZHMYByADKAlCABIYCg5leHBlcmltZW50X2lkcxgIIAMoCUIAEh8KEGNvbmZvdW5kZXJfc2NvcmUYCSABKAFCAEgAiAEBEhMKCW1lY2hhbmlzbRgKIAEoCUIAEisKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiQKBm9yaWdpbhgMIAEoDjIULm1uZW1lLnYxLkVkZ2VPcmlnaW4SEAoDbG93GA0gASgBSAGIAQESEQoEaGlnaBgOIAEoAUgCiAEBEi4KCmNyZWF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV9jb25mb3VuZGVyX3Njb3JlQgYKBF9sb3dCBwoFX2hpZ2gixgIKEUNyZWF0ZUVkZ2VSZXF1ZXN0Eg8KBWNhdXNlGAEgASgJQgASEAoGZWZmZWN0GAIgASgJQgASEAoGdXBsaWZ0GAMgASgBQgASGQoKY29uZmlkZW5jZRgEIAEoAUIASACIAQESFQoLc2FtcGxlX3NpemUYBSABKANCABIWCgxldmlkZW5jZV9pZHMYBiADKAlCABIYCg5leHBlcmltZW50X2lkcxgHIAMoCUIAEh8KEGNvbmZvdW5kZXJfc2NvcmUYCCABKAFCAEgBiAEBEhMKCW1lY2hhbmlzbRgJIAEoCUIAEisKCG1ldGFkYXRhGAogASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEhEKB2VkZ2VfaWQYCyABKAlCAEINCgtfY29uZmlkZW5jZUITChFfY29uZm91bmRlcl9zY29yZSI4ChJDcmVhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UiIwoOR2V0RWRnZVJlcXVlc3QSEQoHZWRnZV9pZBgBIAEoCUIAIjUKD0dldEVkZ2VSZXNwb25zZRIiCgRlZGdlGAEgASgLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSJxCgpFZGdlRmlsdGVyEg8KBWNhdXNlGAEgASgJQgASEAoGZWZmZWN0GAIgASgJQgASJgoGb3JpZ2luGAMgASgOMhQubW5lbWUudjEuRWRnZU9yaWdpbkIAEhgKDm1pbl9jb25maWRlbmNlGAQgASgBQgAiYwoQTGlzdEVkZ2VzUmVxdWVzdBIkCgZmaWx0ZXIYASABKAsyFC5tbmVtZS52MS5FZGdlRmlsdGVyEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJlChFMaXN0RWRnZXNSZXNwb25zZRIjCgVlZGdlcxgBIAMoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiJgoRRGVsZXRlRWRnZVJlcXVlc3QSEQoHZWRnZV9pZBgBIAEoCUIAIjgKEkRlbGV0ZUVkZ2VSZXNwb25zZRIiCgRlZGdlGAEgASgLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSKnAQoTVHJhY2VFZmZlY3RzUmVxdWVzdBIPCgVjYXVzZRgBIAEoCUIAEhAKBmVmZmVjdBgCIAEoCUIAEh0KDm1pbl9jb25maWRlbmNlGAMgASgBQgBIAIgBARIUCgptaW5fdXBsaWZ0GAQgASgBQgASDwoFbGltaXQYBSABKAVCABIUCgptYXhfbGVuZ3RoGAYgASgFQgBCEQoPX21pbl9jb25maWRlbmNlInQKC0NhdXNhbENoYWluEg0KBWNhdXNlGAEgASgJEg4KBmVmZmVjdBgCIAEoCRIOCgZ1cGxpZnQYAyABKAESEgoKY29uZmlkZW5jZRgEIAEoARIiCgRwYXRoGAUgAygLMhQubW5lbWUudjEuQ2F1c2FsRWRnZSJ6ChRUcmFjZUVmZmVjdHNSZXNwb25zZRIlCgZjaGFpbnMYASADKAsyFS5tbmVtZS52MS5DYXVzYWxDaGFpbhIUCgx0b3RhbF9jaGFpbnMYAiABKAMSEgoKYXNzdW1wdGlvbhgDIAEoCRIRCgl0cnVuY2F0ZWQYBCABKAgqeQoKRWRnZU9yaWdpbhIbChdFREdFX09SSUdJTl9VTlNQRUNJRklFRBAAEhYKEkVER0VfT1JJR0lOX1NUQVRFRBABEhoKFkVER0VfT1JJR0lOX0VYUEVSSU1FTlQQAhIaChZFREdFX09SSUdJTl9ESVNDT1ZFUkVEEANiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChVtbmVtZS92MS9jYXVzYWwucHJvdG8SCG1uZW1lLnYxIvIDCgpDYXVzYWxFZGdlEgwKAmlkGAEgASgJQgASDwoFY2F1c2UYAiABKAlCABIQCgZlZmZlY3QYAyABKAlCABIQCgZ1cGxpZnQYBCABKAFCABIUCgpjb25maWRlbmNlGAUgASgBQgASFQoLc2FtcGxlX3NpemUYBiABKANCABIWCgxldmlkZW5jZV9pZHMYByADKAlCABIYCg5leHBlcmltZW50X2lkcxgIIAMoCUIAEh8KEGNvbmZvdW5kZXJfc2NvcmUYCSABKAFCAEgAiAEBEhMKCW1lY2hhbmlzbRgKIAEoCUIAEisKCG1ldGFkYXRhGAsgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiQKBm9yaWdpbhgMIAEoDjIULm1uZW1lLnYxLkVkZ2VPcmlnaW4SEAoDbG93GA0gASgBSAGIAQESEQoEaGlnaBgOIAEoAUgCiAEBEi4KCmNyZWF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYESABKAlCAEITChFfY29uZm91bmRlcl9zY29yZUIGCgRfbG93QgcKBV9oaWdoIsYCChFDcmVhdGVFZGdlUmVxdWVzdBIPCgVjYXVzZRgBIAEoCUIAEhAKBmVmZmVjdBgCIAEoCUIAEhAKBnVwbGlmdBgDIAEoAUIAEhkKCmNvbmZpZGVuY2UYBCABKAFCAEgAiAEBEhUKC3NhbXBsZV9zaXplGAUgASgDQgASFgoMZXZpZGVuY2VfaWRzGAYgAygJQgASGAoOZXhwZXJpbWVudF9pZHMYByADKAlCABIfChBjb25mb3VuZGVyX3Njb3JlGAggASgBQgBIAYgBARITCgltZWNoYW5pc20YCSABKAlCABIrCghtZXRhZGF0YRgKIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIRCgdlZGdlX2lkGAsgASgJQgBCDQoLX2NvbmZpZGVuY2VCEwoRX2NvbmZvdW5kZXJfc2NvcmUiOAoSQ3JlYXRlRWRnZVJlc3BvbnNlEiIKBGVkZ2UYASABKAsyFC5tbmVtZS52MS5DYXVzYWxFZGdlIiMKDkdldEVkZ2VSZXF1ZXN0EhEKB2VkZ2VfaWQYASABKAlCACI1Cg9HZXRFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UicQoKRWRnZUZpbHRlchIPCgVjYXVzZRgBIAEoCUIAEhAKBmVmZmVjdBgCIAEoCUIAEiYKBm9yaWdpbhgDIAEoDjIULm1uZW1lLnYxLkVkZ2VPcmlnaW5CABIYCg5taW5fY29uZmlkZW5jZRgEIAEoAUIAImMKEExpc3RFZGdlc1JlcXVlc3QSJAoGZmlsdGVyGAEgASgLMhQubW5lbWUudjEuRWRnZUZpbHRlchITCglwYWdlX3NpemUYAiABKAVCABIUCgpwYWdlX3Rva2VuGAMgASgJQgAiZQoRTGlzdEVkZ2VzUmVzcG9uc2USIwoFZWRnZXMYASADKAsyFC5tbmVtZS52MS5DYXVzYWxFZGdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIjYKEURlbGV0ZUVkZ2VSZXF1ZXN0EhEKB2VkZ2VfaWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiOAoSRGVsZXRlRWRnZVJlc3BvbnNlEiIKBGVkZ2UYASABKAsyFC5tbmVtZS52MS5DYXVzYWxFZGdlIqcBChNUcmFjZUVmZmVjdHNSZXF1ZXN0Eg8KBWNhdXNlGAEgASgJQgASEAoGZWZmZWN0GAIgASgJQgASHQoObWluX2NvbmZpZGVuY2UYAyABKAFCAEgAiAEBEhQKCm1pbl91cGxpZnQYBCABKAFCABIPCgVsaW1pdBgFIAEoBUIAEhQKCm1heF9sZW5ndGgYBiABKAVCAEIRCg9fbWluX2NvbmZpZGVuY2UidAoLQ2F1c2FsQ2hhaW4SDQoFY2F1c2UYASABKAkSDgoGZWZmZWN0GAIgASgJEg4KBnVwbGlmdBgDIAEoARISCgpjb25maWRlbmNlGAQgASgBEiIKBHBhdGgYBSADKAsyFC5tbmVtZS52MS5DYXVzYWxFZGdlInoKFFRyYWNlRWZmZWN0c1Jlc3BvbnNlEiUKBmNoYWlucxgBIAMoCzIVLm1uZW1lLnYxLkNhdXNhbENoYWluEhQKDHRvdGFsX2NoYWlucxgCIAEoAxISCgphc3N1bXB0aW9uGAMgASgJEhEKCXRydW5jYXRlZBgEIAEoCCp5CgpFZGdlT3JpZ2luEhsKF0VER0VfT1JJR0lOX1VOU1BFQ0lGSUVEEAASFgoSRURHRV9PUklHSU5fU1RBVEVEEAESGgoWRURHRV9PUklHSU5fRVhQRVJJTUVOVBACEhoKFkVER0VfT1JJR0lOX0RJU0NPVkVSRUQQA2IGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * CausalEdge says that a cause changes an effect, and by how much.
@@ -156,6 +156,17 @@ export type CausalEdge = Message<"mneme.v1.CausalEdge"> & {
    * @generated from field: google.protobuf.Timestamp updated_at = 16;
    */
   updatedAt?: Timestamp;
+
+  /**
+   * Identifies this state of the edge: it changes when the edge
+   * does. Pass it to an update or a delete, and the call is refused (ABORTED) if
+   * the edge has changed since; if empty, the call goes ahead in any case.
+   * Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 17;
+   */
+  etag: string;
 };
 
 /**
@@ -298,6 +309,17 @@ export type CausalEdgeJson = {
    * @generated from field: google.protobuf.Timestamp updated_at = 16;
    */
   updatedAt?: TimestampJson;
+
+  /**
+   * Identifies this state of the edge: it changes when the edge
+   * does. Pass it to an update or a delete, and the call is refused (ABORTED) if
+   * the edge has changed since; if empty, the call goes ahead in any case.
+   * Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 17;
+   */
+  etag?: string;
 };
 
 /**
@@ -843,6 +865,14 @@ export type DeleteEdgeRequest = Message<"mneme.v1.DeleteEdgeRequest"> & {
    * @generated from field: string edge_id = 1;
    */
   edgeId: string;
+
+  /**
+   * The edge's etag, to refuse the call if the edge has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -858,6 +888,14 @@ export type DeleteEdgeRequestJson = {
    * @generated from field: string edge_id = 1;
    */
   edgeId?: string;
+
+  /**
+   * The edge's etag, to refuse the call if the edge has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag?: string;
 };
 
 /**

@@ -176,7 +176,8 @@ export const CausalService: GenService<{
    *
    * Scope: write. Repeatable: yes.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
-   * cannot be changed; NOT_FOUND.
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the edge has changed since (nothing is changed).
    *
    * @generated from rpc mneme.v1.CausalService.UpdateEdge
    */
@@ -189,7 +190,8 @@ export const CausalService: GenService<{
    * Deletes an edge. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the edge has changed since (nothing is changed).
    *
    * @generated from rpc mneme.v1.CausalService.DeleteEdge
    */
@@ -325,7 +327,8 @@ export const CausalService: GenService<{
    * stays. Deleting it again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the experiment has changed since (nothing is changed).
    *
    * @generated from rpc mneme.v1.CausalService.DeleteExperiment
    */

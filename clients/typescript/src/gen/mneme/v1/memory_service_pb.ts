@@ -3415,7 +3415,9 @@ export const MemoryService: GenService<{
    * again is NOT_FOUND.
    *
    * Scope: write. Repeatable: yes.
-   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND when there is no such pattern; ABORTED
+   * (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+   * (nothing is changed).
    *
    * @generated from rpc mneme.v1.MemoryService.DeletePattern
    */

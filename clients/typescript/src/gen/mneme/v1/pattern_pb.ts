@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/pattern.proto.
  */
 export const file_mneme_v1_pattern: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9wYXR0ZXJuLnByb3RvEghtbmVtZS52MSIkCgxSZWdleFBhdHRlcm4SFAoKZXhwcmVzc2lvbhgBIAEoCUIAIkkKD1NlbWFudGljUGF0dGVybhIOCgR0ZXh0GAEgASgJQgASGAoJdGhyZXNob2xkGAIgASgBQgBIAIgBAUIMCgpfdGhyZXNob2xkImcKEVN0cnVjdHVyYWxQYXR0ZXJuEikKBnNjaGVtYRgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABInCgZ0YXJnZXQYAiABKA4yFS5tbmVtZS52MS5TdHJ1Y3R1cmVPZkIAIu0BCgdQYXR0ZXJuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSJQoFcmVnZXgYBCABKAsyFi5tbmVtZS52MS5SZWdleFBhdHRlcm4SKwoIc2VtYW50aWMYBSABKAsyGS5tbmVtZS52MS5TZW1hbnRpY1BhdHRlcm4SLwoKc3RydWN0dXJhbBgGIAEoCzIbLm1uZW1lLnYxLlN0cnVjdHVyYWxQYXR0ZXJuEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIq8CCgxQYXR0ZXJuU3RhdHMSIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4SDAoEdXNlcxgCIAEoAxITCgttYXRjaF9jb3VudBgDIAEoAxIXCgphdmVyYWdlX21zGAQgASgBSACIAQESMAoMbGFzdF91c2VkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtyaWdodF9jb3VudBgGIAEoAxITCgt3cm9uZ19jb3VudBgHIAEoAxIZCgxzdWNjZXNzX3JhdGUYCCABKAFIAYgBARITCgtsb3dlcl9ib3VuZBgJIAEoARITCgt1cHBlcl9ib3VuZBgKIAEoAUINCgtfYXZlcmFnZV9tc0IPCg1fc3VjY2Vzc19yYXRlIkgKDFBhdHRlcm5NYXRjaBIMCgR0ZXh0GAEgASgJEg0KBXN0YXJ0GAIgASgFEgsKA2VuZBgDIAEoBRIOCgZncm91cHMYBCADKAkiwgEKFENyZWF0ZVBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIVCgtkZXNjcmlwdGlvbhgCIAEoCUIAEiUKBXJlZ2V4GAMgASgLMhYubW5lbWUudjEuUmVnZXhQYXR0ZXJuEisKCHNlbWFudGljGAQgASgLMhkubW5lbWUudjEuU2VtYW50aWNQYXR0ZXJuEi8KCnN0cnVjdHVyYWwYBSABKAsyGy5tbmVtZS52MS5TdHJ1Y3R1cmFsUGF0dGVybiI7ChVDcmVhdGVQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iIwoRR2V0UGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAIjgKEkdldFBhdHRlcm5SZXNwb25zZRIiCgdwYXR0ZXJuGAEgASgLMhEubW5lbWUudjEuUGF0dGVybiJAChNMaXN0UGF0dGVybnNSZXF1ZXN0EhMKCXBhZ2Vfc2l6ZRgBIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAiABKAlCACJoChRMaXN0UGF0dGVybnNSZXNwb25zZRIjCghwYXR0ZXJucxgBIAMoCzIRLm1uZW1lLnYxLlBhdHRlcm4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiJgoURGVsZXRlUGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAIjsKFURlbGV0ZVBhdHRlcm5SZXNwb25zZRIiCgdwYXR0ZXJuGAEgASgLMhEubW5lbWUudjEuUGF0dGVybiIyCgxNYXRjaFZlcmRpY3QSEwoJbWVtb3J5X2lkGAEgASgJQgASDQoFcmlnaHQYAiABKAgiWQobUmVjb3JkUGF0dGVybk1hdGNoZXNSZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIqCgh2ZXJkaWN0cxgCIAMoCzIWLm1uZW1lLnYxLk1hdGNoVmVyZGljdEIAIkUKHFJlY29yZFBhdHRlcm5NYXRjaGVzUmVzcG9uc2USJQoFc3RhdHMYASABKAsyFi5tbmVtZS52MS5QYXR0ZXJuU3RhdHMiVAoXTGlzdFBhdHRlcm5TdGF0c1JlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJaChhMaXN0UGF0dGVyblN0YXRzUmVzcG9uc2USJQoFc3RhdHMYASADKAsyFi5tbmVtZS52MS5QYXR0ZXJuU3RhdHMSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKl0KC1N0cnVjdHVyZU9mEhwKGFNUUlVDVFVSRV9PRl9VTlNQRUNJRklFRBAAEhkKFVNUUlVDVFVSRV9PRl9NRVRBREFUQRABEhUKEVNUUlVDVFVSRV9PRl9URVhUEAJiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChZtbmVtZS92MS9wYXR0ZXJuLnByb3RvEghtbmVtZS52MSIkCgxSZWdleFBhdHRlcm4SFAoKZXhwcmVzc2lvbhgBIAEoCUIAIkkKD1NlbWFudGljUGF0dGVybhIOCgR0ZXh0GAEgASgJQgASGAoJdGhyZXNob2xkGAIgASgBQgBIAIgBAUIMCgpfdGhyZXNob2xkImcKEVN0cnVjdHVyYWxQYXR0ZXJuEikKBnNjaGVtYRgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABInCgZ0YXJnZXQYAiABKA4yFS5tbmVtZS52MS5TdHJ1Y3R1cmVPZkIAIv0BCgdQYXR0ZXJuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSJQoFcmVnZXgYBCABKAsyFi5tbmVtZS52MS5SZWdleFBhdHRlcm4SKwoIc2VtYW50aWMYBSABKAsyGS5tbmVtZS52MS5TZW1hbnRpY1BhdHRlcm4SLwoKc3RydWN0dXJhbBgGIAEoCzIbLm1uZW1lLnYxLlN0cnVjdHVyYWxQYXR0ZXJuEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYCCABKAlCACKvAgoMUGF0dGVyblN0YXRzEiIKB3BhdHRlcm4YASABKAsyES5tbmVtZS52MS5QYXR0ZXJuEgwKBHVzZXMYAiABKAMSEwoLbWF0Y2hfY291bnQYAyABKAMSFwoKYXZlcmFnZV9tcxgEIAEoAUgAiAEBEjAKDGxhc3RfdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmlnaHRfY291bnQYBiABKAMSEwoLd3JvbmdfY291bnQYByABKAMSGQoMc3VjY2Vzc19yYXRlGAggASgBSAGIAQESEwoLbG93ZXJfYm91bmQYCSABKAESEwoLdXBwZXJfYm91bmQYCiABKAFCDQoLX2F2ZXJhZ2VfbXNCDwoNX3N1Y2Nlc3NfcmF0ZSJICgxQYXR0ZXJuTWF0Y2gSDAoEdGV4dBgBIAEoCRINCgVzdGFydBgCIAEoBRILCgNlbmQYAyABKAUSDgoGZ3JvdXBzGAQgAygJIsIBChRDcmVhdGVQYXR0ZXJuUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASFQoLZGVzY3JpcHRpb24YAiABKAlCABIlCgVyZWdleBgDIAEoCzIWLm1uZW1lLnYxLlJlZ2V4UGF0dGVybhIrCghzZW1hbnRpYxgEIAEoCzIZLm1uZW1lLnYxLlNlbWFudGljUGF0dGVybhIvCgpzdHJ1Y3R1cmFsGAUgASgLMhsubW5lbWUudjEuU3RydWN0dXJhbFBhdHRlcm4iOwoVQ3JlYXRlUGF0dGVyblJlc3BvbnNlEiIKB3BhdHRlcm4YASABKAsyES5tbmVtZS52MS5QYXR0ZXJuIiMKEUdldFBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCACI4ChJHZXRQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iQAoTTGlzdFBhdHRlcm5zUmVxdWVzdBITCglwYWdlX3NpemUYASABKAVCABIUCgpwYWdlX3Rva2VuGAIgASgJQgAiaAoUTGlzdFBhdHRlcm5zUmVzcG9uc2USIwoIcGF0dGVybnMYASADKAsyES5tbmVtZS52MS5QYXR0ZXJuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIjYKFERlbGV0ZVBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIOCgRldGFnGAIgASgJQgAiOwoVRGVsZXRlUGF0dGVyblJlc3BvbnNlEiIKB3BhdHRlcm4YASABKAsyES5tbmVtZS52MS5QYXR0ZXJuIjIKDE1hdGNoVmVyZGljdBITCgltZW1vcnlfaWQYASABKAlCABINCgVyaWdodBgCIAEoCCJZChtSZWNvcmRQYXR0ZXJuTWF0Y2hlc1JlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEioKCHZlcmRpY3RzGAIgAygLMhYubW5lbWUudjEuTWF0Y2hWZXJkaWN0QgAiRQocUmVjb3JkUGF0dGVybk1hdGNoZXNSZXNwb25zZRIlCgVzdGF0cxgBIAEoCzIWLm1uZW1lLnYxLlBhdHRlcm5TdGF0cyJUChdMaXN0UGF0dGVyblN0YXRzUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASEwoJcGFnZV9zaXplGAIgASgFQgASFAoKcGFnZV90b2tlbhgDIAEoCUIAIloKGExpc3RQYXR0ZXJuU3RhdHNSZXNwb25zZRIlCgVzdGF0cxgBIAMoCzIWLm1uZW1lLnYxLlBhdHRlcm5TdGF0cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqXQoLU3RydWN0dXJlT2YSHAoYU1RSVUNUVVJFX09GX1VOU1BFQ0lGSUVEEAASGQoVU1RSVUNUVVJFX09GX01FVEFEQVRBEAESFQoRU1RSVUNUVVJFX09GX1RFWFQQAmIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * RegexPattern matches texts in which a regular expression is found.
@@ -232,6 +232,16 @@ export type Pattern = Message<"mneme.v1.Pattern"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: Timestamp;
+
+  /**
+   * Identifies this state of the pattern: it changes when the
+   * pattern does. Pass it to an update or a delete, and the call is refused
+   * (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
+   * any case. Opaque: only compare it with other etags.
+   *
+   * @generated from field: string etag = 8;
+   */
+  etag: string;
 };
 
 /**
@@ -289,6 +299,16 @@ export type PatternJson = {
    * @generated from field: google.protobuf.Timestamp created_at = 7;
    */
   createdAt?: TimestampJson;
+
+  /**
+   * Identifies this state of the pattern: it changes when the
+   * pattern does. Pass it to an update or a delete, and the call is refused
+   * (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
+   * any case. Opaque: only compare it with other etags.
+   *
+   * @generated from field: string etag = 8;
+   */
+  etag?: string;
 };
 
 /**
@@ -875,6 +895,14 @@ export type DeletePatternRequest = Message<"mneme.v1.DeletePatternRequest"> & {
    * @generated from field: string name = 1;
    */
   name: string;
+
+  /**
+   * The pattern's etag, to refuse the call if the pattern has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
 };
 
 /**
@@ -890,6 +918,14 @@ export type DeletePatternRequestJson = {
    * @generated from field: string name = 1;
    */
   name?: string;
+
+  /**
+   * The pattern's etag, to refuse the call if the pattern has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag?: string;
 };
 
 /**
