@@ -61,6 +61,7 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
     required |= {f.name for f in METHODS[rpc].input_type.fields if _must_be_set(f)}
     required |= {"lesson.id"} if rpc.endswith("/UpdateLesson") else set()
     required |= {"skill.id"} if rpc.endswith("/UpdateSkill") else set()
+    required |= {"reflection.id"} if rpc.endswith("/UpdateReflection") else set()
     required |= {"edge.id"} if rpc.endswith("/UpdateEdge") else set()
     required |= {"rule.condition"} if rpc.endswith("/TryAlertRule") else set()
     required |= {"rule.id"} if rpc.endswith("/UpdateAlertRule") else set()

@@ -24,6 +24,7 @@ class Kind(NamedTuple):
 
 KINDS = [
     Kind("LearnService", "Lesson", "Lessons"),
+    Kind("LearnService", "Reflection", "Reflections"),
 ]
 """What is kept and may be changed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +57,22 @@ KINDS = {
         made={"title": "Animals", "content": OLD}, says="content", new=NEW,
         list="ListLessons", many="lessons", scope="lesson",
     ),
+    "reflection": Kind(
+        service="LearnService", name="Reflection", part="reflection", key="reflection_id",
+        made={
+            "session_id": "s", "task_description": "Name animals", "outcome": "OUTCOME_FAILURE",
+            "what_did_not_work": [OLD],
+        },
+        says="what_did_not_work", new=[NEW],
+        list="ListReflections", many="reflections", scope="reflection",
+    ),
 }  # fmt: skip
 
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+def to_camel_case(name: str) -> str:
+    return re.sub("_(.)", lambda found: found[1].upper(), name)
 
 
 def send(api: Api, kind: Kind, rpc: str, **fields: Any) -> Any:
@@ -77,9 +91,10 @@ def get(api: Api, kind: Kind) -> Any:
     return getattr(send(api, kind, f"Get{kind.name}", **{kind.key: "it"}), kind.part)
 
 
-def update(api: Api, kind: Kind, etag: str = "", new: Any = None) -> Any:
-    thing = {"id": "it", "etag": etag, kind.says: kind.new if new is None else new}
-    answer = send(api, kind, f"Update{kind.name}", **{kind.part: thing, "update_mask": kind.says})
+def update(api: Api, kind: Kind, etag: str = "") -> Any:
+    thing = {"id": "it", "etag": etag, kind.says: kind.new}
+    mask = to_camel_case(kind.says)
+    answer = send(api, kind, f"Update{kind.name}", **{kind.part: thing, "update_mask": mask})
     return getattr(answer, kind.part)
 
 

@@ -256,6 +256,51 @@ def test_pruned_reflections_stay_counted(api: Api) -> None:
     assert summary(api).metrics.store_count == 25
 
 
+def test_a_deleted_reflection_stays_counted_and_is_summarized_no_more(api: Api) -> None:
+    gone = store(api, "Parse CSV file", FAILURE, what_did_not_work=["Regex failed"])
+    api.learn.DeleteReflection(pb.DeleteReflectionRequest(reflection_id=gone.id))
+    after = summary(api)
+    assert after.metrics.store_count == 1
+    assert (after.total_reflections, list(after.common_failures)) == (0, [])
+    assert api.learn.ListReflections(pb.ListReflectionsRequest()).total_size == 0
+
+
+def test_an_update_changes_what_the_mask_names_and_what_is_summarized(api: Api) -> None:
+    before = store(api, "Parse CSV file", FAILURE, what_did_not_work=["Regex failed"], tags=["a"])
+    changed = api.learn.UpdateReflection(
+        pb.UpdateReflectionRequest(
+            reflection=pb.Reflection(
+                id=before.id, what_did_not_work=["The delimiter was wrong"], tags=["c", "b", "c"]
+            ),
+            update_mask={"paths": ["what_did_not_work", "tags"]},
+        )
+    ).reflection
+    expected = pb.Reflection()
+    expected.CopyFrom(before)
+    del expected.what_did_not_work[:], expected.tags[:]
+    expected.what_did_not_work.append("The delimiter was wrong")
+    expected.tags.extend(["b", "c"])
+    expected.etag = changed.etag
+    assert changed == expected
+    assert listed(api, tags=["b"]) == [changed]
+    assert listed(api, tags=["a"]) == []
+    (theme,) = summary(api).common_failures
+    assert theme.text == "The delimiter was wrong"
+
+
+@pytest.mark.parametrize("field", ["id", "session_id", "outcome", "attempt_number", "project"])
+def test_which_attempt_a_reflection_is_about_is_not_changed(field: str, api: Api) -> None:
+    before = store(api, "Parse CSV file")
+    with pytest.raises(grpc.RpcError) as refused:
+        api.learn.UpdateReflection(
+            pb.UpdateReflectionRequest(
+                reflection=pb.Reflection(id=before.id), update_mask={"paths": [field]}
+            )
+        )
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert listed(api) == [before]
+
+
 def test_reflections_are_recalled_with_everything_else(api: Api) -> None:
     from mneme.v1 import recall_service_pb2 as recall_pb
 

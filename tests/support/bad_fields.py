@@ -35,7 +35,10 @@ BLANK = {
 """What a caller sends who has lost a name or a text."""
 
 _MARKER = "HERE-IS-THE-TEXT"
-_UPDATES = ("/UpdateAlertRule", "/UpdateEdge", "/UpdateLesson", "/UpdateMemory", "/UpdateSkill")
+_UPDATES = (
+    "/UpdateAlertRule", "/UpdateEdge", "/UpdateLesson", "/UpdateMemory", "/UpdateReflection",
+    "/UpdateSkill",
+)  # fmt: skip
 _NOT_TRIED = {"name", "last_triggered_at", "created_at", "updated_at"}
 _NOT_UPDATED = {
     "access_count", "last_accessed_at", "created_at", "updated_at", "archived_at",

@@ -55,7 +55,8 @@ def _unary() -> Iterator[tuple[str, str]]:
             descriptor_pool.Default().FindServiceByName(rpc.service).methods_by_name[rpc.method]
         )
         updates = rpc.method in (
-            "UpdateAlertRule", "UpdateEdge", "UpdateLesson", "UpdateMemory", "UpdateSkill",
+            "UpdateAlertRule", "UpdateEdge", "UpdateLesson", "UpdateMemory",
+            "UpdateReflection", "UpdateSkill",
         )  # fmt: skip
         if not method.client_streaming and not updates:
             yield rpc.path, rpc.method

@@ -1575,6 +1575,15 @@ class DeletePatternResponse(
     """The pattern as it was."""
 
 
+class DeleteReflectionResponse(
+    Answer[reflection_pb2.DeleteReflectionResponse], of=reflection_pb2.DeleteReflectionResponse
+):
+    """The deleted reflection."""
+
+    reflection: Reflection
+    """The reflection as it was."""
+
+
 class DeleteSkillResponse(
     Answer[skill_service_pb2.DeleteSkillResponse], of=skill_service_pb2.DeleteSkillResponse
 ):
@@ -3078,6 +3087,15 @@ class GetPatternResponse(Answer[pattern_pb2.GetPatternResponse], of=pattern_pb2.
 
     pattern: Pattern
     """The pattern."""
+
+
+class GetReflectionResponse(
+    Answer[reflection_pb2.GetReflectionResponse], of=reflection_pb2.GetReflectionResponse
+):
+    """The reflection."""
+
+    reflection: Reflection
+    """The reflection."""
 
 
 class GetSessionResponse(
@@ -5241,48 +5259,80 @@ class Reflection(Answer[reflection_pb2.Reflection], of=reflection_pb2.Reflection
     """Reflection is what an agent concluded from one attempt at a task."""
 
     id: str
-    """Unique in the tenant: the caller's, or a ULID made by the server."""
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
 
     session_id: str
-    """The session of the attempt."""
+    """The session of the attempt.
+    Required; up to 200 characters, on one line.
+    """
 
     project: str
-    """The project; may be empty."""
+    """The project; may be empty.
+    Up to 200 characters, on one line; not blank.
+    """
 
     agent_id: str
-    """The agent; may be empty."""
+    """The agent; may be empty.
+    Up to 200 characters, on one line; not blank.
+    """
 
     task_description: str
-    """What was attempted."""
+    """What was attempted.
+    Required; up to 8,192 characters; not blank.
+    """
 
     attempt_number: int
-    """Which attempt it was, from 1."""
+    """Which attempt it was, from 1.
+    0 to 1,000,000.
+    """
 
     outcome: OutcomeChoice | None
-    """How it ended."""
+    """How it ended.
+    Required.
+    """
 
     what_worked: list[str]
-    """What worked."""
+    """What worked.
+    Up to 50 entries, each up to 4,096 characters; not blank.
+    """
 
     what_did_not_work: list[str]
-    """What did not."""
+    """What did not.
+    Up to 50 entries, each up to 4,096 characters; not blank.
+    """
 
     next_strategy: str
-    """What to do next time."""
+    """What to do next time.
+    Up to 8,192 characters.
+    """
 
     tags: list[str]
-    """Labels, sorted, without repeats."""
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
 
     related_entity_ids: list[str]
-    """Ids of whatever it is about; Mneme does not interpret them."""
+    """Ids of whatever it is about; Mneme does not interpret them.
+    Up to 100 entries, each up to 200 characters, on one line.
+    """
 
     applied_reflection_ids: list[str]
     """Reflections that the agent was shown before the attempt; the metrics in
     SummarizeReflections count their reuse.
+    Up to 100 entries, each up to 200 characters, on one line.
     """
 
     created_at: datetime | None
     """When it was stored."""
+
+    etag: str
+    """Tells this version from others. Give it in an update or a deletion to have
+    it refused (ABORTED) if the reflection has changed since it was read.
+    Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
 
 
 class ReflectionMetrics(
@@ -6938,6 +6988,15 @@ class UpdateMemoryResponse(
     """
 
 
+class UpdateReflectionResponse(
+    Answer[reflection_pb2.UpdateReflectionResponse], of=reflection_pb2.UpdateReflectionResponse
+):
+    """The changed reflection."""
+
+    reflection: Reflection
+    """The reflection as it is now."""
+
+
 class UpdateSkillResponse(
     Answer[skill_service_pb2.UpdateSkillResponse], of=skill_service_pb2.UpdateSkillResponse
 ):
@@ -7168,6 +7227,7 @@ __all__ = [
     "DeleteLessonResponse",
     "DeleteMemoriesResponse",
     "DeletePatternResponse",
+    "DeleteReflectionResponse",
     "DeleteSkillResponse",
     "DeleteTenantResponse",
     "DeleteTenantResult",
@@ -7231,6 +7291,7 @@ __all__ = [
     "GetMemoryStatsResponse",
     "GetOperationResponse",
     "GetPatternResponse",
+    "GetReflectionResponse",
     "GetSessionResponse",
     "GetSkillResponse",
     "GetStatsResponse",
@@ -7396,6 +7457,7 @@ __all__ = [
     "UpdateEdgeResponse",
     "UpdateLessonResponse",
     "UpdateMemoryResponse",
+    "UpdateReflectionResponse",
     "UpdateSkillResponse",
     "VerifyCertificateResponse",
     "VerifyEventsResponse",

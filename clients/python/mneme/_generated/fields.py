@@ -1242,6 +1242,72 @@ class RecordTrajectoriesRequestFields(TypedDict, total=False):
     """
 
 
+class ReflectionFields(TypedDict, total=False):
+    """Reflection is what an agent concluded from one attempt at a task."""
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+    session_id: Required[str]
+    """The session of the attempt.
+    Required; up to 200 characters, on one line.
+    """
+    project: str
+    """The project; may be empty.
+    Up to 200 characters, on one line; not blank.
+    """
+    agent_id: str
+    """The agent; may be empty.
+    Up to 200 characters, on one line; not blank.
+    """
+    task_description: Required[str]
+    """What was attempted.
+    Required; up to 8,192 characters; not blank.
+    """
+    attempt_number: int
+    """Which attempt it was, from 1.
+    0 to 1,000,000.
+    """
+    outcome: Required[OutcomeChoice]
+    """How it ended.
+    Required.
+    """
+    what_worked: Iterable[str]
+    """What worked.
+    Up to 50 entries, each up to 4,096 characters; not blank.
+    """
+    what_did_not_work: Iterable[str]
+    """What did not.
+    Up to 50 entries, each up to 4,096 characters; not blank.
+    """
+    next_strategy: str
+    """What to do next time.
+    Up to 8,192 characters.
+    """
+    tags: Iterable[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    related_entity_ids: Iterable[str]
+    """Ids of whatever it is about; Mneme does not interpret them.
+    Up to 100 entries, each up to 200 characters, on one line.
+    """
+    applied_reflection_ids: Iterable[str]
+    """Reflections that the agent was shown before the attempt; the metrics in
+    SummarizeReflections count their reuse.
+    Up to 100 entries, each up to 200 characters, on one line.
+    """
+    created_at: datetime
+    """When it was stored."""
+    etag: str
+    """Tells this version from others. Give it in an update or a deletion to have
+    it refused (ABORTED) if the reflection has changed since it was read.
+    Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
+
+
 class ReflectionFilterFields(TypedDict, total=False):
     """ReflectionFilter picks reflections. Empty fields do not filter; given ones
     must all match.
@@ -1659,6 +1725,7 @@ __all__ = [
     "RankingWeightsFields",
     "RecordSelectionFields",
     "RecordTrajectoriesRequestFields",
+    "ReflectionFields",
     "ReflectionFilterFields",
     "RegexPatternFields",
     "SemanticPatternFields",

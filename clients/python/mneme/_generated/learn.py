@@ -18,8 +18,10 @@ from mneme._generated.answers import (
     CreateLessonResponse,
     CreateReflectionResponse,
     DeleteLessonResponse,
+    DeleteReflectionResponse,
     ExportLessonsResponse,
     GetLessonResponse,
+    GetReflectionResponse,
     ImportLessonsResponse,
     Lesson,
     ListLessonsResponse,
@@ -31,6 +33,7 @@ from mneme._generated.answers import (
     SummarizeReflectionsResponse,
     UnarchiveLessonResponse,
     UpdateLessonResponse,
+    UpdateReflectionResponse,
 )
 from mneme._generated.choices import (
     ImportanceChoice,
@@ -125,6 +128,13 @@ _CREATE_REFLECTION = Rpc(
     repeatable=True,
     made_ids=("reflection_id",),
 )
+_GET_REFLECTION = Rpc(
+    service="mneme.v1.LearnService",
+    method="GetReflection",
+    request=reflection_pb2.GetReflectionRequest,
+    answer=GetReflectionResponse,
+    repeatable=True,
+)
 _LIST_REFLECTIONS = Rpc(
     service="mneme.v1.LearnService",
     method="ListReflections",
@@ -137,6 +147,20 @@ _SEARCH_REFLECTIONS = Rpc(
     method="SearchReflections",
     request=reflection_pb2.SearchReflectionsRequest,
     answer=SearchReflectionsResponse,
+    repeatable=True,
+)
+_UPDATE_REFLECTION = Rpc(
+    service="mneme.v1.LearnService",
+    method="UpdateReflection",
+    request=reflection_pb2.UpdateReflectionRequest,
+    answer=UpdateReflectionResponse,
+    repeatable=True,
+)
+_DELETE_REFLECTION = Rpc(
+    service="mneme.v1.LearnService",
+    method="DeleteReflection",
+    request=reflection_pb2.DeleteReflectionRequest,
+    answer=DeleteReflectionResponse,
     repeatable=True,
 )
 _SUMMARIZE_REFLECTIONS = Rpc(
@@ -173,8 +197,11 @@ RPCS = (
     _IMPORT_LESSONS,
     _EXPORT_LESSONS,
     _CREATE_REFLECTION,
+    _GET_REFLECTION,
     _LIST_REFLECTIONS,
     _SEARCH_REFLECTIONS,
+    _UPDATE_REFLECTION,
+    _DELETE_REFLECTION,
     _SUMMARIZE_REFLECTIONS,
     _CREATE_KNOWLEDGE,
     _SEARCH_KNOWLEDGE,
@@ -733,6 +760,32 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
+    def get_reflection(
+        self,
+        reflection_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetReflectionResponse:
+        """Returns one reflection.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            reflection_id: The reflection. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The reflection.
+        """
+        return self._unary(
+            _GET_REFLECTION,
+            {
+                "reflection_id": reflection_id,
+            },
+            timeout,
+        )
+
     def list_reflections(
         self,
         *,
@@ -833,6 +886,106 @@ class LearnMethods(SyncCaller):
                 "limit": limit,
                 "min_score": min_score,
                 "peek": peek,
+            },
+            timeout,
+        )
+
+    def update_reflection(
+        self,
+        reflection_id: str,
+        *,
+        what_worked: Iterable[str] | None = None,
+        what_did_not_work: Iterable[str] | None = None,
+        next_strategy: str | None = None,
+        tags: Iterable[str] | None = None,
+        related_entity_ids: Iterable[str] | None = None,
+        clear: Iterable[
+            Literal[
+                "what_worked", "what_did_not_work", "next_strategy", "tags", "related_entity_ids"
+            ]
+        ]
+        | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateReflectionResponse:
+        """Changes the fields of a reflection that the mask names. With
+        `reflection.etag` it does so only if nobody has changed the reflection since
+        that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the reflection has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+
+        Args:
+            reflection_id: The reflection: its id (required) and new values for the fields in
+                the mask; only those are checked. Required.
+            what_worked: What worked. Up to 50 entries, each up to 4,096 characters; not blank.
+            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters; not
+                blank.
+            next_strategy: What to do next time. Up to 8,192 characters.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            related_entity_ids: Ids of whatever it is about; Mneme does not interpret them. Up
+                to 100 entries, each up to 200 characters, on one line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Tells this version from others. Give it in an update or a deletion to have it
+                refused (ABORTED) if the reflection has changed since it was read. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed reflection.
+        """
+        return self._unary(
+            _UPDATE_REFLECTION,
+            update_of(
+                "reflection",
+                reflection_id,
+                {
+                    "what_worked": what_worked,
+                    "what_did_not_work": what_did_not_work,
+                    "next_strategy": next_strategy,
+                    "tags": tags,
+                    "related_entity_ids": related_entity_ids,
+                },
+                clear,
+                etag,
+            ),
+            timeout,
+        )
+
+    def delete_reflection(
+        self,
+        reflection_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> DeleteReflectionResponse:
+        """Deletes a reflection for good: no call finds it from then on. What it was
+        counted in stays (see ReflectionMetrics). Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the reflection has changed since (nothing is deleted).
+
+        Args:
+            reflection_id: The reflection. Required; up to 200 characters, on one line.
+            etag: The reflection's etag, to refuse the call if the reflection has changed since.
+                Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted reflection.
+        """
+        return self._unary(
+            _DELETE_REFLECTION,
+            {
+                "reflection_id": reflection_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -1536,6 +1689,32 @@ class AsyncLearnMethods(AsyncCaller):
             timeout,
         )
 
+    async def get_reflection(
+        self,
+        reflection_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetReflectionResponse:
+        """Returns one reflection.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            reflection_id: The reflection. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The reflection.
+        """
+        return await self._unary(
+            _GET_REFLECTION,
+            {
+                "reflection_id": reflection_id,
+            },
+            timeout,
+        )
+
     async def list_reflections(
         self,
         *,
@@ -1636,6 +1815,106 @@ class AsyncLearnMethods(AsyncCaller):
                 "limit": limit,
                 "min_score": min_score,
                 "peek": peek,
+            },
+            timeout,
+        )
+
+    async def update_reflection(
+        self,
+        reflection_id: str,
+        *,
+        what_worked: Iterable[str] | None = None,
+        what_did_not_work: Iterable[str] | None = None,
+        next_strategy: str | None = None,
+        tags: Iterable[str] | None = None,
+        related_entity_ids: Iterable[str] | None = None,
+        clear: Iterable[
+            Literal[
+                "what_worked", "what_did_not_work", "next_strategy", "tags", "related_entity_ids"
+            ]
+        ]
+        | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateReflectionResponse:
+        """Changes the fields of a reflection that the mask names. With
+        `reflection.etag` it does so only if nobody has changed the reflection since
+        that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the reflection has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+
+        Args:
+            reflection_id: The reflection: its id (required) and new values for the fields in
+                the mask; only those are checked. Required.
+            what_worked: What worked. Up to 50 entries, each up to 4,096 characters; not blank.
+            what_did_not_work: What did not. Up to 50 entries, each up to 4,096 characters; not
+                blank.
+            next_strategy: What to do next time. Up to 8,192 characters.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            related_entity_ids: Ids of whatever it is about; Mneme does not interpret them. Up
+                to 100 entries, each up to 200 characters, on one line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Tells this version from others. Give it in an update or a deletion to have it
+                refused (ABORTED) if the reflection has changed since it was read. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed reflection.
+        """
+        return await self._unary(
+            _UPDATE_REFLECTION,
+            update_of(
+                "reflection",
+                reflection_id,
+                {
+                    "what_worked": what_worked,
+                    "what_did_not_work": what_did_not_work,
+                    "next_strategy": next_strategy,
+                    "tags": tags,
+                    "related_entity_ids": related_entity_ids,
+                },
+                clear,
+                etag,
+            ),
+            timeout,
+        )
+
+    async def delete_reflection(
+        self,
+        reflection_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> DeleteReflectionResponse:
+        """Deletes a reflection for good: no call finds it from then on. What it was
+        counted in stays (see ReflectionMetrics). Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the reflection has changed since (nothing is deleted).
+
+        Args:
+            reflection_id: The reflection. Required; up to 200 characters, on one line.
+            etag: The reflection's etag, to refuse the call if the reflection has changed since.
+                Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted reflection.
+        """
+        return await self._unary(
+            _DELETE_REFLECTION,
+            {
+                "reflection_id": reflection_id,
+                "etag": etag,
             },
             timeout,
         )

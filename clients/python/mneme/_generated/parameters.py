@@ -795,6 +795,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
     },
+    "get_reflection": {
+        "reflection_id": Parameter("text", "The reflection.", required=True, most=200),
+    },
     "list_reflections": {
         "filter": Parameter("ReflectionFilter", "Which reflections."),
         "page_size": Parameter("integer", "Items per page.", least=1, most=1000, default=50),
@@ -816,6 +819,28 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "peek": Parameter(
             "flag",
             "Do not count this as a search (see `SummarizeReflectionsResponse.metrics`): for people who look at what agents use.",
+        ),
+    },
+    "update_reflection": {
+        "reflection_id": Parameter("text", "The reflection.", required=True),
+        "what_worked": Parameter("text", "What worked.", many=True, prose=True, most=50),
+        "what_did_not_work": Parameter("text", "What did not.", many=True, prose=True, most=50),
+        "next_strategy": Parameter("text", "What to do next time.", most=8192),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
+        "related_entity_ids": Parameter(
+            "text",
+            "Ids of whatever it is about; Mneme does not interpret them.",
+            many=True,
+            most=100,
+        ),
+        "etag": Parameter("text", "Tells this version from others.", most=100),
+    },
+    "delete_reflection": {
+        "reflection_id": Parameter("text", "The reflection.", required=True, most=200),
+        "etag": Parameter(
+            "text",
+            "The reflection's etag, to refuse the call if the reflection has changed since.",
+            most=100,
         ),
     },
     "summarize_reflections": {

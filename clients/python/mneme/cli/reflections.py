@@ -9,10 +9,11 @@ import typer
 from mneme._generated.choices import OutcomeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
-from mneme.cli.fields import Fields, choice, number, option, text, texts
-from mneme.cli.options import Agent, BestOf, Project, Session, Tags, Task, User
+from mneme.cli.fields import Fields, argument, choice, number, option, text, texts
+from mneme.cli.options import Agent, BestOf, Etag, Project, Session, Tags, Task, User
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource, inside
+from mneme.cli.values import without_empty
 
 app = App(help="What agents concluded from their attempts.")
 
@@ -42,9 +43,56 @@ _FILTER = Fields(
 )
 Prompt = Annotated[bool, typer.Option("--prompt", help="Print the text for a prompt.")]
 
-_reflections = Resource(app, columns=_COLUMNS)
+_reflections = Resource(
+    app,
+    "reflection",
+    key=Fields(reflection_id=argument("REFLECTION", "The reflection's id.")),
+    columns=_COLUMNS,
+    facts={
+        "Reflection": "id",
+        "Task": "task_description",
+        "Outcome": "outcome",
+        "Attempt": "attempt_number:d",
+        "Worked": lambda it: "\n".join(it.what_worked),
+        "Did not work": lambda it: "\n".join(it.what_did_not_work),
+        "Next strategy": "next_strategy",
+        "Tags": "tags",
+        "About": "related_entity_ids",
+        "Applied": "applied_reflection_ids",
+        "Session": "session_id",
+        "Agent": "agent_id",
+        "Project": "project",
+        "Created": "created_at",
+        "Etag": "etag",
+    },
+)
 _reflections.list(
     "iter_reflections", "List reflections, newest first.", Fields(filter=_FILTER), limit=20
+)
+_reflections.get("get_reflection", "Show one reflection.")
+_reflections.change(
+    "update",
+    "update_reflection",
+    'Change what a reflection concludes; "" empties a field.',
+    Fields(
+        what_worked=texts("What worked; repeatable.", "--worked", sent=without_empty),
+        what_did_not_work=texts("What did not work; repeatable.", "--failed", sent=without_empty),
+        next_strategy=text("What to do next time.", "--next"),
+        tags=texts("Its labels from now on; repeatable.", "--tag", sent=without_empty),
+        related_entity_ids=texts(
+            "What it is about; repeatable.", "--about", metavar="ID", sent=without_empty
+        ),
+        etag=Etag,
+    ),
+    said="updated {reflection_id}",
+)
+_reflections.change(
+    "delete",
+    "delete_reflection",
+    "Delete a reflection.",
+    Fields(etag=Etag),
+    said="deleted {reflection_id}",
+    confirm="Delete the reflection {reflection_id} for good?",
 )
 
 

@@ -98,6 +98,11 @@ class LearnServiceStub:
                 request_serializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionResponse.FromString,
                 _registered_method=True)
+        self.GetReflection = channel.unary_unary(
+                '/mneme.v1.LearnService/GetReflection',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.GetReflectionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.GetReflectionResponse.FromString,
+                _registered_method=True)
         self.ListReflections = channel.unary_unary(
                 '/mneme.v1.LearnService/ListReflections',
                 request_serializer=mneme_dot_v1_dot_reflection__pb2.ListReflectionsRequest.SerializeToString,
@@ -107,6 +112,16 @@ class LearnServiceStub:
                 '/mneme.v1.LearnService/SearchReflections',
                 request_serializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsResponse.FromString,
+                _registered_method=True)
+        self.UpdateReflection = channel.unary_unary(
+                '/mneme.v1.LearnService/UpdateReflection',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.UpdateReflectionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.UpdateReflectionResponse.FromString,
+                _registered_method=True)
+        self.DeleteReflection = channel.unary_unary(
+                '/mneme.v1.LearnService/DeleteReflection',
+                request_serializer=mneme_dot_v1_dot_reflection__pb2.DeleteReflectionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_reflection__pb2.DeleteReflectionResponse.FromString,
                 _registered_method=True)
         self.SummarizeReflections = channel.unary_unary(
                 '/mneme.v1.LearnService/SummarizeReflections',
@@ -275,6 +290,16 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetReflection(self, request, context):
+        """Returns one reflection.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListReflections(self, request, context):
         """Lists reflections, newest first, also as text for a prompt.
 
@@ -291,6 +316,34 @@ class LearnServiceServicer:
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateReflection(self, request, context):
+        """Changes the fields of a reflection that the mask names. With
+        `reflection.etag` it does so only if nobody has changed the reflection since
+        that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the reflection has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteReflection(self, request, context):
+        """Deletes a reflection for good: no call finds it from then on. What it was
+        counted in stays (see ReflectionMetrics). Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the reflection has changed since (nothing is deleted).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -390,6 +443,11 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_reflection__pb2.CreateReflectionResponse.SerializeToString,
             ),
+            'GetReflection': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetReflection,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.GetReflectionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.GetReflectionResponse.SerializeToString,
+            ),
             'ListReflections': grpc.unary_unary_rpc_method_handler(
                     servicer.ListReflections,
                     request_deserializer=mneme_dot_v1_dot_reflection__pb2.ListReflectionsRequest.FromString,
@@ -399,6 +457,16 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     servicer.SearchReflections,
                     request_deserializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_reflection__pb2.SearchReflectionsResponse.SerializeToString,
+            ),
+            'UpdateReflection': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateReflection,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.UpdateReflectionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.UpdateReflectionResponse.SerializeToString,
+            ),
+            'DeleteReflection': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteReflection,
+                    request_deserializer=mneme_dot_v1_dot_reflection__pb2.DeleteReflectionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_reflection__pb2.DeleteReflectionResponse.SerializeToString,
             ),
             'SummarizeReflections': grpc.unary_unary_rpc_method_handler(
                     servicer.SummarizeReflections,
@@ -731,6 +799,33 @@ class LearnService:
             _registered_method=True)
 
     @staticmethod
+    def GetReflection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/GetReflection',
+            mneme_dot_v1_dot_reflection__pb2.GetReflectionRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.GetReflectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListReflections(request,
             target,
             options=(),
@@ -774,6 +869,60 @@ class LearnService:
             '/mneme.v1.LearnService/SearchReflections',
             mneme_dot_v1_dot_reflection__pb2.SearchReflectionsRequest.SerializeToString,
             mneme_dot_v1_dot_reflection__pb2.SearchReflectionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateReflection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/UpdateReflection',
+            mneme_dot_v1_dot_reflection__pb2.UpdateReflectionRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.UpdateReflectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteReflection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/DeleteReflection',
+            mneme_dot_v1_dot_reflection__pb2.DeleteReflectionRequest.SerializeToString,
+            mneme_dot_v1_dot_reflection__pb2.DeleteReflectionResponse.FromString,
             options,
             channel_credentials,
             insecure,

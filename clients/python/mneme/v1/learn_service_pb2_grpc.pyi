@@ -140,6 +140,12 @@ class LearnServiceStub:
     embedded right away and too many texts are already waiting (nothing is
     stored).
     """
+    GetReflection: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.GetReflectionRequest, _reflection_pb2.GetReflectionResponse]
+    """Returns one reflection.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
     ListReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]
     """Lists reflections, newest first, also as text for a prompt.
 
@@ -152,6 +158,26 @@ class LearnServiceStub:
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT.
+    """
+    UpdateReflection: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.UpdateReflectionRequest, _reflection_pb2.UpdateReflectionResponse]
+    """Changes the fields of a reflection that the mask names. With
+    `reflection.etag` it does so only if nobody has changed the reflection since
+    that etag was read.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the reflection has changed since (nothing is changed); RESOURCE_EXHAUSTED
+    (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+    already waiting (nothing is changed).
+    """
+    DeleteReflection: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.DeleteReflectionRequest, _reflection_pb2.DeleteReflectionResponse]
+    """Deletes a reflection for good: no call finds it from then on. What it was
+    counted in stays (see ReflectionMetrics). Deleting it again is NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the reflection has changed since (nothing is deleted).
     """
     SummarizeReflections: _grpc.UnaryUnaryMultiCallable[_reflection_pb2.SummarizeReflectionsRequest, _reflection_pb2.SummarizeReflectionsResponse]
     """Summarizes reflections: how often attempts succeeded, what fails again and
@@ -286,6 +312,12 @@ class LearnServiceAsyncStub(LearnServiceStub):
     embedded right away and too many texts are already waiting (nothing is
     stored).
     """
+    GetReflection: _aio.UnaryUnaryMultiCallable[_reflection_pb2.GetReflectionRequest, _reflection_pb2.GetReflectionResponse]  # type: ignore[assignment]
+    """Returns one reflection.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
     ListReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.ListReflectionsRequest, _reflection_pb2.ListReflectionsResponse]  # type: ignore[assignment]
     """Lists reflections, newest first, also as text for a prompt.
 
@@ -298,6 +330,26 @@ class LearnServiceAsyncStub(LearnServiceStub):
 
     Scope: read. Repeatable: yes.
     Errors: INVALID_ARGUMENT.
+    """
+    UpdateReflection: _aio.UnaryUnaryMultiCallable[_reflection_pb2.UpdateReflectionRequest, _reflection_pb2.UpdateReflectionResponse]  # type: ignore[assignment]
+    """Changes the fields of a reflection that the mask names. With
+    `reflection.etag` it does so only if nobody has changed the reflection since
+    that etag was read.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the reflection has changed since (nothing is changed); RESOURCE_EXHAUSTED
+    (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+    already waiting (nothing is changed).
+    """
+    DeleteReflection: _aio.UnaryUnaryMultiCallable[_reflection_pb2.DeleteReflectionRequest, _reflection_pb2.DeleteReflectionResponse]  # type: ignore[assignment]
+    """Deletes a reflection for good: no call finds it from then on. What it was
+    counted in stays (see ReflectionMetrics). Deleting it again is NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the reflection has changed since (nothing is deleted).
     """
     SummarizeReflections: _aio.UnaryUnaryMultiCallable[_reflection_pb2.SummarizeReflectionsRequest, _reflection_pb2.SummarizeReflectionsResponse]  # type: ignore[assignment]
     """Summarizes reflections: how often attempts succeeded, what fails again and
@@ -497,6 +549,18 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def GetReflection(
+        self,
+        request: _reflection_pb2.GetReflectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_pb2.GetReflectionResponse, _abc.Awaitable[_reflection_pb2.GetReflectionResponse]]:
+        """Returns one reflection.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
     def ListReflections(
         self,
         request: _reflection_pb2.ListReflectionsRequest,
@@ -519,6 +583,38 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes.
         Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateReflection(
+        self,
+        request: _reflection_pb2.UpdateReflectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_pb2.UpdateReflectionResponse, _abc.Awaitable[_reflection_pb2.UpdateReflectionResponse]]:
+        """Changes the fields of a reflection that the mask names. With
+        `reflection.etag` it does so only if nobody has changed the reflection since
+        that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the reflection has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteReflection(
+        self,
+        request: _reflection_pb2.DeleteReflectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_reflection_pb2.DeleteReflectionResponse, _abc.Awaitable[_reflection_pb2.DeleteReflectionResponse]]:
+        """Deletes a reflection for good: no call finds it from then on. What it was
+        counted in stays (see ReflectionMetrics). Deleting it again is NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the reflection has changed since (nothing is deleted).
         """
 
     @_abc_1.abstractmethod

@@ -1,6 +1,7 @@
 import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
@@ -24,7 +25,7 @@ OUTCOME_PARTIAL: Outcome
 OUTCOME_FAILURE: Outcome
 
 class Reflection(_message.Message):
-    __slots__ = ("id", "session_id", "project", "agent_id", "task_description", "attempt_number", "outcome", "what_worked", "what_did_not_work", "next_strategy", "tags", "related_entity_ids", "applied_reflection_ids", "created_at")
+    __slots__ = ("id", "session_id", "project", "agent_id", "task_description", "attempt_number", "outcome", "what_worked", "what_did_not_work", "next_strategy", "tags", "related_entity_ids", "applied_reflection_ids", "created_at", "etag")
     ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
@@ -39,6 +40,7 @@ class Reflection(_message.Message):
     RELATED_ENTITY_IDS_FIELD_NUMBER: _ClassVar[int]
     APPLIED_REFLECTION_IDS_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
     id: str
     session_id: str
     project: str
@@ -53,7 +55,8 @@ class Reflection(_message.Message):
     related_entity_ids: _containers.RepeatedScalarFieldContainer[str]
     applied_reflection_ids: _containers.RepeatedScalarFieldContainer[str]
     created_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., task_description: _Optional[str] = ..., attempt_number: _Optional[int] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., what_worked: _Optional[_Iterable[str]] = ..., what_did_not_work: _Optional[_Iterable[str]] = ..., next_strategy: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., related_entity_ids: _Optional[_Iterable[str]] = ..., applied_reflection_ids: _Optional[_Iterable[str]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    etag: str
+    def __init__(self, id: _Optional[str] = ..., session_id: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., task_description: _Optional[str] = ..., attempt_number: _Optional[int] = ..., outcome: _Optional[_Union[Outcome, str]] = ..., what_worked: _Optional[_Iterable[str]] = ..., what_did_not_work: _Optional[_Iterable[str]] = ..., next_strategy: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., related_entity_ids: _Optional[_Iterable[str]] = ..., applied_reflection_ids: _Optional[_Iterable[str]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
 
 class CreateReflectionRequest(_message.Message):
     __slots__ = ("session_id", "project", "task_description", "attempt_number", "outcome", "what_worked", "what_did_not_work", "next_strategy", "tags", "agent_id", "related_entity_ids", "applied_reflection_ids", "reflection_id")
@@ -92,6 +95,46 @@ class CreateReflectionResponse(_message.Message):
     reflection: Reflection
     pruned_count: int
     def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ..., pruned_count: _Optional[int] = ...) -> None: ...
+
+class GetReflectionRequest(_message.Message):
+    __slots__ = ("reflection_id",)
+    REFLECTION_ID_FIELD_NUMBER: _ClassVar[int]
+    reflection_id: str
+    def __init__(self, reflection_id: _Optional[str] = ...) -> None: ...
+
+class GetReflectionResponse(_message.Message):
+    __slots__ = ("reflection",)
+    REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    reflection: Reflection
+    def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ...) -> None: ...
+
+class UpdateReflectionRequest(_message.Message):
+    __slots__ = ("reflection", "update_mask")
+    REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    reflection: Reflection
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class UpdateReflectionResponse(_message.Message):
+    __slots__ = ("reflection",)
+    REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    reflection: Reflection
+    def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ...) -> None: ...
+
+class DeleteReflectionRequest(_message.Message):
+    __slots__ = ("reflection_id", "etag")
+    REFLECTION_ID_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    reflection_id: str
+    etag: str
+    def __init__(self, reflection_id: _Optional[str] = ..., etag: _Optional[str] = ...) -> None: ...
+
+class DeleteReflectionResponse(_message.Message):
+    __slots__ = ("reflection",)
+    REFLECTION_FIELD_NUMBER: _ClassVar[int]
+    reflection: Reflection
+    def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ...) -> None: ...
 
 class ReflectionFilter(_message.Message):
     __slots__ = ("session_id", "project", "agent_id", "outcomes", "tags", "user_id")

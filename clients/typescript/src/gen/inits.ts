@@ -1327,6 +1327,23 @@ export interface DeletePatternRequestInit {
 }
 
 /**
+ * A request to delete a reflection.
+ */
+export interface DeleteReflectionRequestInit {
+  /**
+   * The reflection.
+   * Required; up to 200 characters, on one line.
+   */
+  reflectionId: string;
+  /**
+   * The reflection's etag, to refuse the call if the reflection has changed
+   * since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
  * A request to delete a skill.
  */
 export interface DeleteSkillRequestInit {
@@ -2300,6 +2317,17 @@ export interface GetPatternRequestInit {
    * Required; up to 200 characters, on one line.
    */
   name: string;
+}
+
+/**
+ * A request for a reflection.
+ */
+export interface GetReflectionRequestInit {
+  /**
+   * The reflection.
+   * Required; up to 200 characters, on one line.
+   */
+  reflectionId: string;
 }
 
 /**
@@ -5363,6 +5391,26 @@ export interface UpdateMemoryRequestInit {
 }
 
 /**
+ * A request to change a reflection.
+ */
+export interface UpdateReflectionRequestInit {
+  /**
+   * The reflection: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   */
+  reflection: ReflectionChanges;
+  /**
+   * Which fields of the reflection to change. Which attempt it is about, and how
+   * that ended, stays: the metrics in SummarizeReflections counted it.
+   * It may name what_worked, what_did_not_work, next_strategy, tags,
+   * related_entity_ids.
+   * Required.
+   */
+  updateMask?: readonly string[] | FieldMask | undefined;
+}
+
+/**
  * A request to change a skill.
  */
 export interface UpdateSkillRequestInit {
@@ -5723,6 +5771,49 @@ export interface LessonChanges {
    * Clients retry a call whose answer was lost. If the first attempt did
    * arrive, the second is refused, so read the lesson before you conclude that
    * someone else changed it. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
+ * What may change of a Reflection.
+ */
+export interface ReflectionChanges {
+  /**
+   * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
+   */
+  id: string;
+  /**
+   * What worked.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
+   */
+  whatWorked?: readonly string[] | undefined;
+  /**
+   * What did not.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
+   */
+  whatDidNotWork?: readonly string[] | undefined;
+  /**
+   * What to do next time.
+   * Up to 8,192 characters.
+   */
+  nextStrategy?: string | undefined;
+  /**
+   * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * Ids of whatever it is about; Mneme does not interpret them.
+   * Up to 100 entries, each up to 200 characters, on one line.
+   */
+  relatedEntityIds?: readonly string[] | undefined;
+  /**
+   * Tells this version from others. Give it in an update or a deletion to have
+   * it refused (ABORTED) if the reflection has changed since it was read.
+   * Opaque: only compare it with other etags.
    * Up to 100 characters, on one line.
    */
   etag?: string | undefined;

@@ -42,6 +42,10 @@ new_reflection = MessageReader(
     sets=["tags"],
 )
 """Return the reflection that a request stores."""
+read_reflection = MessageReader(
+    reflection_pb.Reflection, Reflection, sets=["tags"], unread=["etag"]
+)
+"""Return the reflection of a message; its etag follows from the rest of it."""
 reflection = reads("reflection")(message_writer(Reflection, reflection_pb.Reflection))
 """Return the message of a reflection."""
 found_reflection = message_writer(

@@ -161,6 +161,16 @@ class Reflection:
         return " ".join([*parts, self.next_strategy]).strip()
 
     @property
+    def etag(self) -> str:
+        """What tells this state of the reflection from others."""
+        return etag_of(self)
+
+    @property
+    def sayings(self) -> list[str]:
+        """What worked, then what did not."""
+        return [*self.what_worked, *self.what_did_not_work]
+
+    @property
     def task_key(self) -> str:
         """The task without case and spacing; attempts at the same task have the same."""
         return " ".join(composed(self.task_description).lower().split())

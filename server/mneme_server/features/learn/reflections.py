@@ -8,12 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.errors import AlreadyExists, NotFound
+from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -92,8 +94,7 @@ class Reflections:
             tags=tuple(sorted(set(given.tags))),
             created_us=now_us(),
         )
-        sayings = [*reflection.what_worked, *reflection.what_did_not_work]
-        vectors = self.embedder.embed([reflection.text, *sayings])
+        vectors = self.embedder.embed([reflection.text, *reflection.sayings])
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             reflections = unit.get(SqlReflections)
             known = reflections.get_many([reflection.id]).get(reflection.id)
@@ -103,23 +104,67 @@ class Reflections:
             if not reflection.attempt_number:
                 before = reflections.attempts(reflection.session_id, reflection.task_key)
                 reflection = replace(reflection, attempt_number=before + 1)
-            session = unit.get(SqlSessions).get(reflection.session_id)
-            document = _document(reflection, "" if session is None else session.user_id)
             if vectors is None:
                 tenant.require_room(1)
-                reflections.add(reflection, None)
-                unit.documents.add([document])
-            else:
-                reflections.add(reflection, vectors[1:])
-                unit.documents.add([document], vectors[:1])
+            _add(unit, reflection, vectors)
             counts = _counts(unit, reflection)
             unit.get(SqlCounters).add(counts)
             pruned = reflections.beyond(reflection, self.limits)
             if pruned:
-                reflections.remove(pruned)
-                unit.documents.remove(REFLECTION, pruned)
+                _remove(unit, pruned)
         self.tally.add(counts)
         return reflection, len(pruned)
+
+    def get(self, tenant_id: str, reflection_id: str) -> Reflection:
+        """Return the reflection.
+
+        Raises:
+            NotFound: there is no such reflection.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return _existing(unit, reflection_id)
+
+    def update(
+        self, tenant_id: str, reflection_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> Reflection:
+        """Change the given fields: what is concluded, not what was attempted and how it ended.
+
+        What others change meanwhile is kept; with an `etag` it is the reason to refuse.
+
+        Raises:
+            NotFound: there is no such reflection.
+            Aborted: `etag` is given and is not the reflection's any more.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            while True:
+                with tenant.read() as unit:
+                    before = _existing(unit, reflection_id, etag)
+                after = replace(before, **changes)
+                if after == before:
+                    return before
+                # Before the lock: it may take long.
+                vectors = self.embedder.embed([after.text, *after.sayings])
+                if vectors is None:
+                    tenant.require_room(1)
+                with tenant.write() as unit:
+                    if _existing(unit, reflection_id, etag) != before:
+                        continue  # Somebody else changed it meanwhile: start from that.
+                    _remove(unit, [reflection_id])
+                    _add(unit, after, vectors)
+                return after
+
+    def delete(self, tenant_id: str, reflection_id: str, *, etag: str = "") -> Reflection:
+        """Delete the reflection, and return it as it was. The counters keep what it added.
+
+        Raises:
+            NotFound: there is no such reflection.
+            Aborted: `etag` is given and is not the reflection's any more.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            reflection = _existing(unit, reflection_id, etag)
+            _remove(unit, [reflection_id])
+        return reflection
 
     def page(
         self,
@@ -217,6 +262,32 @@ class Reflections:
         filled[:, : vectors.shape[1]] = vectors
         filled[missing] = made
         return said, filled
+
+
+def _existing(unit: CorpusUnit, reflection_id: str, etag: str = "") -> Reflection:
+    """Return the reflection, which must still have this etag, if one is given."""
+    reflection = unit.get(SqlReflections).get_many([reflection_id]).get(reflection_id)
+    if reflection is None:
+        raise NotFound(f"there is no reflection {reflection_id!r}", field="id")
+    require_etag("reflection", reflection, etag)
+    return reflection
+
+
+def _add(unit: CorpusUnit, reflection: Reflection, vectors: Matrix | None) -> None:
+    """Add a reflection and its document.
+
+    The vectors (1 + n, d) are of its text and of its n sayings; None while they have none.
+    """
+    session = unit.get(SqlSessions).get(reflection.session_id)
+    document = _document(reflection, "" if session is None else session.user_id)
+    unit.get(SqlReflections).add(reflection, None if vectors is None else vectors[1:])
+    unit.documents.add([document], None if vectors is None else vectors[:1])
+
+
+def _remove(unit: CorpusUnit, reflection_ids: Sequence[str]) -> None:
+    """Remove reflections and their documents."""
+    unit.get(SqlReflections).remove(reflection_ids)
+    unit.documents.remove(REFLECTION, reflection_ids)
 
 
 def _counts(unit: CorpusUnit, reflection: Reflection) -> dict[str, int]:

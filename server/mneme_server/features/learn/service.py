@@ -8,13 +8,10 @@ from mneme.v1 import knowledge_pb2 as knowledge_pb
 from mneme.v1 import learn_service_pb2 as pb
 from mneme.v1 import reflection_pb2 as reflection_pb
 
-from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages, fitting
-from mneme_server.edge.grpc.records import named_only
-from mneme_server.edge.grpc.schema_options import named_fields
-from mneme_server.edge.grpc.validation import validate
+from mneme_server.edge.grpc.updates import changes_of
 from mneme_server.engine.corpus.imports import OnConflict
 from mneme_server.features.learn import messages as convert
 from mneme_server.features.learn.knowledge import Knowledge
@@ -77,16 +74,7 @@ class LessonCalls:
 
     def UpdateLesson(self, request: pb.UpdateLessonRequest, call: Call) -> pb.UpdateLessonResponse:
         """Change a lesson."""
-        if not request.lesson.id:
-            raise InvalidArgument(
-                "lesson.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="lesson.id"
-            )
-        named = named_fields(request)
-        validate(
-            named_only(request.lesson, [*named, "id", "etag"], title="-", content="-"),
-            prefix="lesson",
-        )
-        changes = convert.read_lesson.changes(request.lesson, named, "lesson")
+        changes = changes_of(request, "lesson", convert.read_lesson, title="-", content="-")
         with fields(id="lesson.id"):
             lesson = self._lessons.update(
                 call.tenant, request.lesson.id, changes, etag=request.lesson.etag
@@ -160,10 +148,43 @@ class ReflectionCalls:
             reflection=convert.reflection(stored), pruned_count=pruned
         )
 
+    def GetReflection(
+        self, request: reflection_pb.GetReflectionRequest, call: Call
+    ) -> reflection_pb.GetReflectionResponse:
+        """Return a reflection."""
+        with fields(id="reflection_id"):
+            found = self._reflections.get(call.tenant, request.reflection_id)
+        return reflection_pb.GetReflectionResponse(reflection=convert.reflection(found))
+
+    def UpdateReflection(
+        self, request: reflection_pb.UpdateReflectionRequest, call: Call
+    ) -> reflection_pb.UpdateReflectionResponse:
+        """Change a reflection."""
+        given = request.reflection
+        changes = changes_of(
+            request,
+            "reflection",
+            convert.read_reflection,
+            session_id="-",
+            task_description="-",
+            outcome=reflection_pb.OUTCOME_SUCCESS,
+        )
+        with fields(id="reflection.id"):
+            changed = self._reflections.update(call.tenant, given.id, changes, etag=given.etag)
+        return reflection_pb.UpdateReflectionResponse(reflection=convert.reflection(changed))
+
+    def DeleteReflection(
+        self, request: reflection_pb.DeleteReflectionRequest, call: Call
+    ) -> reflection_pb.DeleteReflectionResponse:
+        """Delete a reflection."""
+        with fields(id="reflection_id"):
+            gone = self._reflections.delete(call.tenant, request.reflection_id, etag=request.etag)
+        return reflection_pb.DeleteReflectionResponse(reflection=convert.reflection(gone))
+
     def ListReflections(
         self, request: reflection_pb.ListReflectionsRequest, call: Call
     ) -> reflection_pb.ListReflectionsResponse:
-        """List convert."""
+        """List reflections."""
         pages = Pages(request)
         found, total = self._reflections.page(
             call.tenant,
@@ -207,7 +228,7 @@ class ReflectionCalls:
     def SummarizeReflections(
         self, request: reflection_pb.SummarizeReflectionsRequest, call: Call
     ) -> reflection_pb.SummarizeReflectionsResponse:
-        """Summarize convert."""
+        """Summarize reflections."""
         made = self._reflections.summarize(
             call.tenant,
             ReflectionFilter(

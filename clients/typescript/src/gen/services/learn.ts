@@ -9,8 +9,10 @@ import type {
   CreateLessonRequestInit,
   CreateReflectionRequestInit,
   DeleteLessonRequestInit,
+  DeleteReflectionRequestInit,
   ExportLessonsRequestInit,
   GetLessonRequestInit,
+  GetReflectionRequestInit,
   ImportLessonsRequestInit,
   ListLessonsRequestInit,
   ListReflectionsRequestInit,
@@ -20,6 +22,7 @@ import type {
   SummarizeReflectionsRequestInit,
   UnarchiveLessonRequestInit,
   UpdateLessonRequestInit,
+  UpdateReflectionRequestInit,
 } from "../inits.js";
 import type { CreateKnowledgeResponse, SearchKnowledgeResponse } from "../mneme/v1/knowledge_pb.js";
 import type {
@@ -37,10 +40,13 @@ import type {
 } from "../mneme/v1/learn_service_pb.js";
 import type {
   CreateReflectionResponse,
+  DeleteReflectionResponse,
+  GetReflectionResponse,
   ListReflectionsResponse,
   Reflection,
   SearchReflectionsResponse,
   SummarizeReflectionsResponse,
+  UpdateReflectionResponse,
 } from "../mneme/v1/reflection_pb.js";
 import { LearnService } from "../mneme/v1/learn_service_pb.js";
 
@@ -162,6 +168,13 @@ export interface LearnMethods {
    */
   createReflection(request: CreateReflectionRequestInit, options?: CallOptions): Promise<CreateReflectionResponse>;
   /**
+   * Returns one reflection.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   */
+  getReflection(request: GetReflectionRequestInit, options?: CallOptions): Promise<GetReflectionResponse>;
+  /**
    * Lists reflections, newest first, also as text for a prompt.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -176,6 +189,28 @@ export interface LearnMethods {
    * Errors: INVALID_ARGUMENT.
    */
   searchReflections(request: SearchReflectionsRequestInit, options?: CallOptions): Promise<SearchReflectionsResponse>;
+  /**
+   * Changes the fields of a reflection that the mask names. With
+   * `reflection.etag` it does so only if nobody has changed the reflection since
+   * that etag was read.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the reflection has changed since (nothing is changed); RESOURCE_EXHAUSTED
+   * (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+   * already waiting (nothing is changed).
+   */
+  updateReflection(request: UpdateReflectionRequestInit, options?: CallOptions): Promise<UpdateReflectionResponse>;
+  /**
+   * Deletes a reflection for good: no call finds it from then on. What it was
+   * counted in stays (see ReflectionMetrics). Deleting it again is NOT_FOUND.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the reflection has changed since (nothing is deleted).
+   */
+  deleteReflection(request: DeleteReflectionRequestInit, options?: CallOptions): Promise<DeleteReflectionResponse>;
   /**
    * Summarizes reflections: how often attempts succeeded, what fails again and
    * again, what works, grouped by meaning over every reflection that matches.
@@ -285,6 +320,11 @@ export const learnMethods: ServiceMethods<LearnMethods> = {
       repeatable: true,
       madeIds: [["reflectionId"]],
     },
+    getReflection: {
+      method: LearnService.method.getReflection,
+      repeatable: true,
+      madeIds: [],
+    },
     listReflections: {
       method: LearnService.method.listReflections,
       repeatable: true,
@@ -292,6 +332,17 @@ export const learnMethods: ServiceMethods<LearnMethods> = {
     },
     searchReflections: {
       method: LearnService.method.searchReflections,
+      repeatable: true,
+      madeIds: [],
+    },
+    updateReflection: {
+      method: LearnService.method.updateReflection,
+      repeatable: true,
+      update: "reflection",
+      madeIds: [],
+    },
+    deleteReflection: {
+      method: LearnService.method.deleteReflection,
       repeatable: true,
       madeIds: [],
     },

@@ -6,15 +6,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/reflection.proto.
  */
 export const file_mneme_v1_reflection: GenFile = /*@__PURE__*/
-  fileDesc("ChltbmVtZS92MS9yZWZsZWN0aW9uLnByb3RvEghtbmVtZS52MSLmAgoKUmVmbGVjdGlvbhIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEg8KB3Byb2plY3QYAyABKAkSEAoIYWdlbnRfaWQYBCABKAkSGAoQdGFza19kZXNjcmlwdGlvbhgFIAEoCRIWCg5hdHRlbXB0X251bWJlchgGIAEoBRIiCgdvdXRjb21lGAcgASgOMhEubW5lbWUudjEuT3V0Y29tZRITCgt3aGF0X3dvcmtlZBgIIAMoCRIZChF3aGF0X2RpZF9ub3Rfd29yaxgJIAMoCRIVCg1uZXh0X3N0cmF0ZWd5GAogASgJEgwKBHRhZ3MYCyADKAkSGgoScmVsYXRlZF9lbnRpdHlfaWRzGAwgAygJEh4KFmFwcGxpZWRfcmVmbGVjdGlvbl9pZHMYDSADKAkSLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi6AIKF0NyZWF0ZVJlZmxlY3Rpb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIRCgdwcm9qZWN0GAIgASgJQgASGgoQdGFza19kZXNjcmlwdGlvbhgDIAEoCUIAEhgKDmF0dGVtcHRfbnVtYmVyGAQgASgFQgASJAoHb3V0Y29tZRgFIAEoDjIRLm1uZW1lLnYxLk91dGNvbWVCABIVCgt3aGF0X3dvcmtlZBgGIAMoCUIAEhsKEXdoYXRfZGlkX25vdF93b3JrGAcgAygJQgASFwoNbmV4dF9zdHJhdGVneRgIIAEoCUIAEg4KBHRhZ3MYCSADKAlCABISCghhZ2VudF9pZBgKIAEoCUIAEhwKEnJlbGF0ZWRfZW50aXR5X2lkcxgLIAMoCUIAEiAKFmFwcGxpZWRfcmVmbGVjdGlvbl9pZHMYDCADKAlCABIXCg1yZWZsZWN0aW9uX2lkGA0gASgJQgAiWgoYQ3JlYXRlUmVmbGVjdGlvblJlc3BvbnNlEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEhQKDHBydW5lZF9jb3VudBgCIAEoBSLhAQoQUmVmbGVjdGlvbkZpbHRlchIZCgpzZXNzaW9uX2lkGAEgASgJQgBIAIgBARIWCgdwcm9qZWN0GAIgASgJQgBIAYgBARIXCghhZ2VudF9pZBgDIAEoCUIASAKIAQESJQoIb3V0Y29tZXMYBCADKA4yES5tbmVtZS52MS5PdXRjb21lQgASDgoEdGFncxgFIAMoCUIAEhYKB3VzZXJfaWQYBiABKAlCAEgDiAEBQg0KC19zZXNzaW9uX2lkQgoKCF9wcm9qZWN0QgsKCV9hZ2VudF9pZEIKCghfdXNlcl9pZCJvChZMaXN0UmVmbGVjdGlvbnNSZXF1ZXN0EioKBmZpbHRlchgBIAEoCzIaLm1uZW1lLnYxLlJlZmxlY3Rpb25GaWx0ZXISEwoJcGFnZV9zaXplGAIgASgFQgASFAoKcGFnZV90b2tlbhgDIAEoCUIAIoEBChdMaXN0UmVmbGVjdGlvbnNSZXNwb25zZRIpCgtyZWZsZWN0aW9ucxgBIAMoCzIULm1uZW1lLnYxLlJlZmxlY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMSDgoGcHJvbXB0GAQgASgJIpYBChhTZWFyY2hSZWZsZWN0aW9uc1JlcXVlc3QSGgoQdGFza19kZXNjcmlwdGlvbhgBIAEoCUIAEioKBmZpbHRlchgCIAEoCzIaLm1uZW1lLnYxLlJlZmxlY3Rpb25GaWx0ZXISDwoFbGltaXQYAyABKAVCABITCgltaW5fc2NvcmUYBCABKAFCABIMCgRwZWVrGAUgASgIInIKD0ZvdW5kUmVmbGVjdGlvbhIoCgpyZWZsZWN0aW9uGAEgASgLMhQubW5lbWUudjEuUmVmbGVjdGlvbhINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkigwEKGVNlYXJjaFJlZmxlY3Rpb25zUmVzcG9uc2USKgoHcmVzdWx0cxgBIAMoCzIZLm1uZW1lLnYxLkZvdW5kUmVmbGVjdGlvbhIOCgZwcm9tcHQYAiABKAkSFgoOc2VhcmNoZWRfY291bnQYAyABKAMSEgoKd29yZHNfb25seRgEIAEoCCKgAQobU3VtbWFyaXplUmVmbGVjdGlvbnNSZXF1ZXN0EhYKB3Byb2plY3QYASABKAlCAEgAiAEBEhkKCnNlc3Npb25faWQYAiABKAlCAEgBiAEBEg8KBWxpbWl0GAMgASgFQgASFgoHdXNlcl9pZBgEIAEoCUIASAKIAQFCCgoIX3Byb2plY3RCDQoLX3Nlc3Npb25faWRCCgoIX3VzZXJfaWQiTgoFVGhlbWUSDAoEdGV4dBgBIAEoCRINCgVjb3VudBgCIAEoBRIWCg5yZWZsZWN0aW9uX2lkcxgDIAMoCRIQCgh2YXJpYW50cxgEIAMoCSLDAQoRUmVmbGVjdGlvbk1ldHJpY3MSEwoLc3RvcmVfY291bnQYASABKAMSFAoMc2VhcmNoX2NvdW50GAIgASgDEhUKCGhpdF9yYXRlGAMgASgBSACIAQESJQoYb3V0Y29tZV9pbXByb3ZlbWVudF9yYXRlGAQgASgBSAGIAQESGwoTY3Jvc3Nfc2Vzc2lvbl9yZXVzZRgFIAEoA0ILCglfaGl0X3JhdGVCGwoZX291dGNvbWVfaW1wcm92ZW1lbnRfcmF0ZSKEAgocU3VtbWFyaXplUmVmbGVjdGlvbnNSZXNwb25zZRIZChF0b3RhbF9yZWZsZWN0aW9ucxgBIAEoAxIUCgxzdWNjZXNzX3JhdGUYAiABKAESKAoPY29tbW9uX2ZhaWx1cmVzGAMgAygLMg8ubW5lbWUudjEuVGhlbWUSLQoUZWZmZWN0aXZlX3N0cmF0ZWdpZXMYBCADKAsyDy5tbmVtZS52MS5UaGVtZRIsCg5yZWNlbnRfbGVzc29ucxgFIAMoCzIULm1uZW1lLnYxLlJlZmxlY3Rpb24SLAoHbWV0cmljcxgGIAEoCzIbLm1uZW1lLnYxLlJlZmxlY3Rpb25NZXRyaWNzKmEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhMKD09VVENPTUVfU1VDQ0VTUxABEhMKD09VVENPTUVfUEFSVElBTBACEhMKD09VVENPTUVfRkFJTFVSRRADYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChltbmVtZS92MS9yZWZsZWN0aW9uLnByb3RvEghtbmVtZS52MSKQAwoKUmVmbGVjdGlvbhIMCgJpZBgBIAEoCUIAEhQKCnNlc3Npb25faWQYAiABKAlCABIRCgdwcm9qZWN0GAMgASgJQgASEgoIYWdlbnRfaWQYBCABKAlCABIaChB0YXNrX2Rlc2NyaXB0aW9uGAUgASgJQgASGAoOYXR0ZW1wdF9udW1iZXIYBiABKAVCABIkCgdvdXRjb21lGAcgASgOMhEubW5lbWUudjEuT3V0Y29tZUIAEhUKC3doYXRfd29ya2VkGAggAygJQgASGwoRd2hhdF9kaWRfbm90X3dvcmsYCSADKAlCABIXCg1uZXh0X3N0cmF0ZWd5GAogASgJQgASDgoEdGFncxgLIAMoCUIAEhwKEnJlbGF0ZWRfZW50aXR5X2lkcxgMIAMoCUIAEiAKFmFwcGxpZWRfcmVmbGVjdGlvbl9pZHMYDSADKAlCABIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgRldGFnGA8gASgJQgAi6AIKF0NyZWF0ZVJlZmxlY3Rpb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIRCgdwcm9qZWN0GAIgASgJQgASGgoQdGFza19kZXNjcmlwdGlvbhgDIAEoCUIAEhgKDmF0dGVtcHRfbnVtYmVyGAQgASgFQgASJAoHb3V0Y29tZRgFIAEoDjIRLm1uZW1lLnYxLk91dGNvbWVCABIVCgt3aGF0X3dvcmtlZBgGIAMoCUIAEhsKEXdoYXRfZGlkX25vdF93b3JrGAcgAygJQgASFwoNbmV4dF9zdHJhdGVneRgIIAEoCUIAEg4KBHRhZ3MYCSADKAlCABISCghhZ2VudF9pZBgKIAEoCUIAEhwKEnJlbGF0ZWRfZW50aXR5X2lkcxgLIAMoCUIAEiAKFmFwcGxpZWRfcmVmbGVjdGlvbl9pZHMYDCADKAlCABIXCg1yZWZsZWN0aW9uX2lkGA0gASgJQgAiWgoYQ3JlYXRlUmVmbGVjdGlvblJlc3BvbnNlEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEhQKDHBydW5lZF9jb3VudBgCIAEoBSIvChRHZXRSZWZsZWN0aW9uUmVxdWVzdBIXCg1yZWZsZWN0aW9uX2lkGAEgASgJQgAiQQoVR2V0UmVmbGVjdGlvblJlc3BvbnNlEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uIngKF1VwZGF0ZVJlZmxlY3Rpb25SZXF1ZXN0EioKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uQgASMQoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgAiRAoYVXBkYXRlUmVmbGVjdGlvblJlc3BvbnNlEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uIkIKF0RlbGV0ZVJlZmxlY3Rpb25SZXF1ZXN0EhcKDXJlZmxlY3Rpb25faWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiRAoYRGVsZXRlUmVmbGVjdGlvblJlc3BvbnNlEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uIuEBChBSZWZsZWN0aW9uRmlsdGVyEhkKCnNlc3Npb25faWQYASABKAlCAEgAiAEBEhYKB3Byb2plY3QYAiABKAlCAEgBiAEBEhcKCGFnZW50X2lkGAMgASgJQgBIAogBARIlCghvdXRjb21lcxgEIAMoDjIRLm1uZW1lLnYxLk91dGNvbWVCABIOCgR0YWdzGAUgAygJQgASFgoHdXNlcl9pZBgGIAEoCUIASAOIAQFCDQoLX3Nlc3Npb25faWRCCgoIX3Byb2plY3RCCwoJX2FnZW50X2lkQgoKCF91c2VyX2lkIm8KFkxpc3RSZWZsZWN0aW9uc1JlcXVlc3QSKgoGZmlsdGVyGAEgASgLMhoubW5lbWUudjEuUmVmbGVjdGlvbkZpbHRlchITCglwYWdlX3NpemUYAiABKAVCABIUCgpwYWdlX3Rva2VuGAMgASgJQgAigQEKF0xpc3RSZWZsZWN0aW9uc1Jlc3BvbnNlEikKC3JlZmxlY3Rpb25zGAEgAygLMhQubW5lbWUudjEuUmVmbGVjdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAxIOCgZwcm9tcHQYBCABKAkilgEKGFNlYXJjaFJlZmxlY3Rpb25zUmVxdWVzdBIaChB0YXNrX2Rlc2NyaXB0aW9uGAEgASgJQgASKgoGZmlsdGVyGAIgASgLMhoubW5lbWUudjEuUmVmbGVjdGlvbkZpbHRlchIPCgVsaW1pdBgDIAEoBUIAEhMKCW1pbl9zY29yZRgEIAEoAUIAEgwKBHBlZWsYBSABKAgicgoPRm91bmRSZWZsZWN0aW9uEigKCnJlZmxlY3Rpb24YASABKAsyFC5tbmVtZS52MS5SZWZsZWN0aW9uEg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKDAQoZU2VhcmNoUmVmbGVjdGlvbnNSZXNwb25zZRIqCgdyZXN1bHRzGAEgAygLMhkubW5lbWUudjEuRm91bmRSZWZsZWN0aW9uEg4KBnByb21wdBgCIAEoCRIWCg5zZWFyY2hlZF9jb3VudBgDIAEoAxISCgp3b3Jkc19vbmx5GAQgASgIIqABChtTdW1tYXJpemVSZWZsZWN0aW9uc1JlcXVlc3QSFgoHcHJvamVjdBgBIAEoCUIASACIAQESGQoKc2Vzc2lvbl9pZBgCIAEoCUIASAGIAQESDwoFbGltaXQYAyABKAVCABIWCgd1c2VyX2lkGAQgASgJQgBIAogBAUIKCghfcHJvamVjdEINCgtfc2Vzc2lvbl9pZEIKCghfdXNlcl9pZCJOCgVUaGVtZRIMCgR0ZXh0GAEgASgJEg0KBWNvdW50GAIgASgFEhYKDnJlZmxlY3Rpb25faWRzGAMgAygJEhAKCHZhcmlhbnRzGAQgAygJIsMBChFSZWZsZWN0aW9uTWV0cmljcxITCgtzdG9yZV9jb3VudBgBIAEoAxIUCgxzZWFyY2hfY291bnQYAiABKAMSFQoIaGl0X3JhdGUYAyABKAFIAIgBARIlChhvdXRjb21lX2ltcHJvdmVtZW50X3JhdGUYBCABKAFIAYgBARIbChNjcm9zc19zZXNzaW9uX3JldXNlGAUgASgDQgsKCV9oaXRfcmF0ZUIbChlfb3V0Y29tZV9pbXByb3ZlbWVudF9yYXRlIoQCChxTdW1tYXJpemVSZWZsZWN0aW9uc1Jlc3BvbnNlEhkKEXRvdGFsX3JlZmxlY3Rpb25zGAEgASgDEhQKDHN1Y2Nlc3NfcmF0ZRgCIAEoARIoCg9jb21tb25fZmFpbHVyZXMYAyADKAsyDy5tbmVtZS52MS5UaGVtZRItChRlZmZlY3RpdmVfc3RyYXRlZ2llcxgEIAMoCzIPLm1uZW1lLnYxLlRoZW1lEiwKDnJlY2VudF9sZXNzb25zGAUgAygLMhQubW5lbWUudjEuUmVmbGVjdGlvbhIsCgdtZXRyaWNzGAYgASgLMhsubW5lbWUudjEuUmVmbGVjdGlvbk1ldHJpY3MqYQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASEwoPT1VUQ09NRV9TVUNDRVNTEAESEwoPT1VUQ09NRV9QQVJUSUFMEAISEwoPT1VUQ09NRV9GQUlMVVJFEANiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * Reflection is what an agent concluded from one attempt at a task.
@@ -24,6 +24,7 @@ export const file_mneme_v1_reflection: GenFile = /*@__PURE__*/
 export type Reflection = Message<"mneme.v1.Reflection"> & {
   /**
    * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
@@ -31,6 +32,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * The session of the attempt.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 2;
    */
@@ -38,6 +40,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * The project; may be empty.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 3;
    */
@@ -45,6 +48,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * The agent; may be empty.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 4;
    */
@@ -52,6 +56,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * What was attempted.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string task_description = 5;
    */
@@ -59,6 +64,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * Which attempt it was, from 1.
+   * 0 to 1,000,000.
    *
    * @generated from field: int32 attempt_number = 6;
    */
@@ -66,6 +72,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * How it ended.
+   * Required.
    *
    * @generated from field: mneme.v1.Outcome outcome = 7;
    */
@@ -73,6 +80,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * What worked.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
    *
    * @generated from field: repeated string what_worked = 8;
    */
@@ -80,6 +88,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * What did not.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
    *
    * @generated from field: repeated string what_did_not_work = 9;
    */
@@ -87,6 +96,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * What to do next time.
+   * Up to 8,192 characters.
    *
    * @generated from field: string next_strategy = 10;
    */
@@ -94,6 +104,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 11;
    */
@@ -101,6 +112,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 
   /**
    * Ids of whatever it is about; Mneme does not interpret them.
+   * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string related_entity_ids = 12;
    */
@@ -109,6 +121,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
   /**
    * Reflections that the agent was shown before the attempt; the metrics in
    * SummarizeReflections count their reuse.
+   * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string applied_reflection_ids = 13;
    */
@@ -120,6 +133,16 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 14;
    */
   createdAt?: Timestamp;
+
+  /**
+   * Tells this version from others. Give it in an update or a deletion to have
+   * it refused (ABORTED) if the reflection has changed since it was read.
+   * Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 15;
+   */
+  etag: string;
 };
 
 /**
@@ -130,6 +153,7 @@ export type Reflection = Message<"mneme.v1.Reflection"> & {
 export type ReflectionJson = {
   /**
    * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
@@ -137,6 +161,7 @@ export type ReflectionJson = {
 
   /**
    * The session of the attempt.
+   * Required; up to 200 characters, on one line.
    *
    * @generated from field: string session_id = 2;
    */
@@ -144,6 +169,7 @@ export type ReflectionJson = {
 
   /**
    * The project; may be empty.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 3;
    */
@@ -151,6 +177,7 @@ export type ReflectionJson = {
 
   /**
    * The agent; may be empty.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 4;
    */
@@ -158,6 +185,7 @@ export type ReflectionJson = {
 
   /**
    * What was attempted.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string task_description = 5;
    */
@@ -165,6 +193,7 @@ export type ReflectionJson = {
 
   /**
    * Which attempt it was, from 1.
+   * 0 to 1,000,000.
    *
    * @generated from field: int32 attempt_number = 6;
    */
@@ -172,6 +201,7 @@ export type ReflectionJson = {
 
   /**
    * How it ended.
+   * Required.
    *
    * @generated from field: mneme.v1.Outcome outcome = 7;
    */
@@ -179,6 +209,7 @@ export type ReflectionJson = {
 
   /**
    * What worked.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
    *
    * @generated from field: repeated string what_worked = 8;
    */
@@ -186,6 +217,7 @@ export type ReflectionJson = {
 
   /**
    * What did not.
+   * Up to 50 entries, each up to 4,096 characters; not blank.
    *
    * @generated from field: repeated string what_did_not_work = 9;
    */
@@ -193,6 +225,7 @@ export type ReflectionJson = {
 
   /**
    * What to do next time.
+   * Up to 8,192 characters.
    *
    * @generated from field: string next_strategy = 10;
    */
@@ -200,6 +233,7 @@ export type ReflectionJson = {
 
   /**
    * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 11;
    */
@@ -207,6 +241,7 @@ export type ReflectionJson = {
 
   /**
    * Ids of whatever it is about; Mneme does not interpret them.
+   * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string related_entity_ids = 12;
    */
@@ -215,6 +250,7 @@ export type ReflectionJson = {
   /**
    * Reflections that the agent was shown before the attempt; the metrics in
    * SummarizeReflections count their reuse.
+   * Up to 100 entries, each up to 200 characters, on one line.
    *
    * @generated from field: repeated string applied_reflection_ids = 13;
    */
@@ -226,6 +262,16 @@ export type ReflectionJson = {
    * @generated from field: google.protobuf.Timestamp created_at = 14;
    */
   createdAt?: TimestampJson;
+
+  /**
+   * Tells this version from others. Give it in an update or a deletion to have
+   * it refused (ABORTED) if the reflection has changed since it was read.
+   * Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 15;
+   */
+  etag?: string;
 };
 
 /**
@@ -518,6 +564,264 @@ export const CreateReflectionResponseSchema: GenMessage<CreateReflectionResponse
   messageDesc(file_mneme_v1_reflection, 2);
 
 /**
+ * A request for a reflection.
+ *
+ * @generated from message mneme.v1.GetReflectionRequest
+ */
+export type GetReflectionRequest = Message<"mneme.v1.GetReflectionRequest"> & {
+  /**
+   * The reflection.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string reflection_id = 1;
+   */
+  reflectionId: string;
+};
+
+/**
+ * A request for a reflection.
+ *
+ * @generated from message mneme.v1.GetReflectionRequest
+ */
+export type GetReflectionRequestJson = {
+  /**
+   * The reflection.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string reflection_id = 1;
+   */
+  reflectionId?: string;
+};
+
+/**
+ * Describes the message mneme.v1.GetReflectionRequest.
+ * Use `create(GetReflectionRequestSchema)` to create a new message.
+ */
+export const GetReflectionRequestSchema: GenMessage<GetReflectionRequest, {jsonType: GetReflectionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflection, 3);
+
+/**
+ * The reflection.
+ *
+ * @generated from message mneme.v1.GetReflectionResponse
+ */
+export type GetReflectionResponse = Message<"mneme.v1.GetReflectionResponse"> & {
+  /**
+   * The reflection.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: Reflection;
+};
+
+/**
+ * The reflection.
+ *
+ * @generated from message mneme.v1.GetReflectionResponse
+ */
+export type GetReflectionResponseJson = {
+  /**
+   * The reflection.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: ReflectionJson;
+};
+
+/**
+ * Describes the message mneme.v1.GetReflectionResponse.
+ * Use `create(GetReflectionResponseSchema)` to create a new message.
+ */
+export const GetReflectionResponseSchema: GenMessage<GetReflectionResponse, {jsonType: GetReflectionResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflection, 4);
+
+/**
+ * A request to change a reflection.
+ *
+ * @generated from message mneme.v1.UpdateReflectionRequest
+ */
+export type UpdateReflectionRequest = Message<"mneme.v1.UpdateReflectionRequest"> & {
+  /**
+   * The reflection: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: Reflection;
+
+  /**
+   * Which fields of the reflection to change. Which attempt it is about, and how
+   * that ended, stays: the metrics in SummarizeReflections counted it.
+   * It may name what_worked, what_did_not_work, next_strategy, tags,
+   * related_entity_ids.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask;
+};
+
+/**
+ * A request to change a reflection.
+ *
+ * @generated from message mneme.v1.UpdateReflectionRequest
+ */
+export type UpdateReflectionRequestJson = {
+  /**
+   * The reflection: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: ReflectionJson;
+
+  /**
+   * Which fields of the reflection to change. Which attempt it is about, and how
+   * that ended, stays: the metrics in SummarizeReflections counted it.
+   * It may name what_worked, what_did_not_work, next_strategy, tags,
+   * related_entity_ids.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateReflectionRequest.
+ * Use `create(UpdateReflectionRequestSchema)` to create a new message.
+ */
+export const UpdateReflectionRequestSchema: GenMessage<UpdateReflectionRequest, {jsonType: UpdateReflectionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflection, 5);
+
+/**
+ * The changed reflection.
+ *
+ * @generated from message mneme.v1.UpdateReflectionResponse
+ */
+export type UpdateReflectionResponse = Message<"mneme.v1.UpdateReflectionResponse"> & {
+  /**
+   * The reflection as it is now.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: Reflection;
+};
+
+/**
+ * The changed reflection.
+ *
+ * @generated from message mneme.v1.UpdateReflectionResponse
+ */
+export type UpdateReflectionResponseJson = {
+  /**
+   * The reflection as it is now.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: ReflectionJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateReflectionResponse.
+ * Use `create(UpdateReflectionResponseSchema)` to create a new message.
+ */
+export const UpdateReflectionResponseSchema: GenMessage<UpdateReflectionResponse, {jsonType: UpdateReflectionResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflection, 6);
+
+/**
+ * A request to delete a reflection.
+ *
+ * @generated from message mneme.v1.DeleteReflectionRequest
+ */
+export type DeleteReflectionRequest = Message<"mneme.v1.DeleteReflectionRequest"> & {
+  /**
+   * The reflection.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string reflection_id = 1;
+   */
+  reflectionId: string;
+
+  /**
+   * The reflection's etag, to refuse the call if the reflection has changed
+   * since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
+};
+
+/**
+ * A request to delete a reflection.
+ *
+ * @generated from message mneme.v1.DeleteReflectionRequest
+ */
+export type DeleteReflectionRequestJson = {
+  /**
+   * The reflection.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string reflection_id = 1;
+   */
+  reflectionId?: string;
+
+  /**
+   * The reflection's etag, to refuse the call if the reflection has changed
+   * since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag?: string;
+};
+
+/**
+ * Describes the message mneme.v1.DeleteReflectionRequest.
+ * Use `create(DeleteReflectionRequestSchema)` to create a new message.
+ */
+export const DeleteReflectionRequestSchema: GenMessage<DeleteReflectionRequest, {jsonType: DeleteReflectionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflection, 7);
+
+/**
+ * The deleted reflection.
+ *
+ * @generated from message mneme.v1.DeleteReflectionResponse
+ */
+export type DeleteReflectionResponse = Message<"mneme.v1.DeleteReflectionResponse"> & {
+  /**
+   * The reflection as it was.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: Reflection;
+};
+
+/**
+ * The deleted reflection.
+ *
+ * @generated from message mneme.v1.DeleteReflectionResponse
+ */
+export type DeleteReflectionResponseJson = {
+  /**
+   * The reflection as it was.
+   *
+   * @generated from field: mneme.v1.Reflection reflection = 1;
+   */
+  reflection?: ReflectionJson;
+};
+
+/**
+ * Describes the message mneme.v1.DeleteReflectionResponse.
+ * Use `create(DeleteReflectionResponseSchema)` to create a new message.
+ */
+export const DeleteReflectionResponseSchema: GenMessage<DeleteReflectionResponse, {jsonType: DeleteReflectionResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_reflection, 8);
+
+/**
  * ReflectionFilter picks reflections. Empty fields do not filter; given ones
  * must all match.
  *
@@ -634,7 +938,7 @@ export type ReflectionFilterJson = {
  * Use `create(ReflectionFilterSchema)` to create a new message.
  */
 export const ReflectionFilterSchema: GenMessage<ReflectionFilter, {jsonType: ReflectionFilterJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 3);
+  messageDesc(file_mneme_v1_reflection, 9);
 
 /**
  * A request for reflections.
@@ -701,7 +1005,7 @@ export type ListReflectionsRequestJson = {
  * Use `create(ListReflectionsRequestSchema)` to create a new message.
  */
 export const ListReflectionsRequestSchema: GenMessage<ListReflectionsRequest, {jsonType: ListReflectionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 4);
+  messageDesc(file_mneme_v1_reflection, 10);
 
 /**
  * A page of reflections.
@@ -778,7 +1082,7 @@ export type ListReflectionsResponseJson = {
  * Use `create(ListReflectionsResponseSchema)` to create a new message.
  */
 export const ListReflectionsResponseSchema: GenMessage<ListReflectionsResponse, {jsonType: ListReflectionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 5);
+  messageDesc(file_mneme_v1_reflection, 11);
 
 /**
  * A request to search reflections.
@@ -877,7 +1181,7 @@ export type SearchReflectionsRequestJson = {
  * Use `create(SearchReflectionsRequestSchema)` to create a new message.
  */
 export const SearchReflectionsRequestSchema: GenMessage<SearchReflectionsRequest, {jsonType: SearchReflectionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 6);
+  messageDesc(file_mneme_v1_reflection, 12);
 
 /**
  * FoundReflection is a reflection and how well it fits.
@@ -940,7 +1244,7 @@ export type FoundReflectionJson = {
  * Use `create(FoundReflectionSchema)` to create a new message.
  */
 export const FoundReflectionSchema: GenMessage<FoundReflection, {jsonType: FoundReflectionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 7);
+  messageDesc(file_mneme_v1_reflection, 13);
 
 /**
  * The reflections found.
@@ -1019,7 +1323,7 @@ export type SearchReflectionsResponseJson = {
  * Use `create(SearchReflectionsResponseSchema)` to create a new message.
  */
 export const SearchReflectionsResponseSchema: GenMessage<SearchReflectionsResponse, {jsonType: SearchReflectionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 8);
+  messageDesc(file_mneme_v1_reflection, 14);
 
 /**
  * A request for a summary of reflections.
@@ -1104,7 +1408,7 @@ export type SummarizeReflectionsRequestJson = {
  * Use `create(SummarizeReflectionsRequestSchema)` to create a new message.
  */
 export const SummarizeReflectionsRequestSchema: GenMessage<SummarizeReflectionsRequest, {jsonType: SummarizeReflectionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 9);
+  messageDesc(file_mneme_v1_reflection, 15);
 
 /**
  * Theme is something that several reflections say, grouped by meaning.
@@ -1181,7 +1485,7 @@ export type ThemeJson = {
  * Use `create(ThemeSchema)` to create a new message.
  */
 export const ThemeSchema: GenMessage<Theme, {jsonType: ThemeJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 10);
+  messageDesc(file_mneme_v1_reflection, 16);
 
 /**
  * ReflectionMetrics says how useful the reflections were. Searches and hits are
@@ -1278,7 +1582,7 @@ export type ReflectionMetricsJson = {
  * Use `create(ReflectionMetricsSchema)` to create a new message.
  */
 export const ReflectionMetricsSchema: GenMessage<ReflectionMetrics, {jsonType: ReflectionMetricsJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 11);
+  messageDesc(file_mneme_v1_reflection, 17);
 
 /**
  * The summary.
@@ -1383,7 +1687,7 @@ export type SummarizeReflectionsResponseJson = {
  * Use `create(SummarizeReflectionsResponseSchema)` to create a new message.
  */
 export const SummarizeReflectionsResponseSchema: GenMessage<SummarizeReflectionsResponse, {jsonType: SummarizeReflectionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_reflection, 12);
+  messageDesc(file_mneme_v1_reflection, 18);
 
 /**
  * Outcome is how an attempt or a session ended.
