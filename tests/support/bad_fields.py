@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
+from mneme.v1 import options_pb2
 
 from support.api import METHODS
 from support.descriptors import Leaf, leaves, narrows, not_blank, rules_of
@@ -35,16 +36,7 @@ BLANK = {
 """What a caller sends who has lost a name or a text."""
 
 _MARKER = "HERE-IS-THE-TEXT"
-_UPDATES = (
-    "/UpdateAlertRule", "/UpdateEdge", "/UpdateLesson", "/UpdateMemory", "/UpdateReflection",
-    "/UpdateSkill",
-)  # fmt: skip
 _NOT_TRIED = {"name", "last_triggered_at", "created_at", "updated_at"}
-_NOT_UPDATED = {
-    "access_count", "last_accessed_at", "created_at", "updated_at", "archived_at",
-    "superseded_by", "until", "record", "source_episode_ids", "findings", "cause", "effect",
-    "origin", "low", "high", "state", "last_triggered_at", "notify_key_id", "notify_held_reason",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,9 +49,16 @@ class Case:
     fields: tuple[str, ...]
 
 
+def changeable(rpc: str) -> Sequence[str]:
+    """Return the fields that an update's mask may name; none of what is no such update."""
+    mask = METHODS[rpc].input_type.fields_by_name.get("update_mask")
+    return cast(Any, mask.GetOptions()).Extensions[options_pb2.changeable].paths if mask else ()
+
+
 def unread(rpc: str, leaf: Leaf) -> str:
     """Say why a field is not read, whatever it holds; return nothing where it is."""
-    if rpc.endswith(_UPDATES) and _of_the_resource(leaf) in _NOT_UPDATED:
+    named = changeable(rpc)
+    if named and _of_the_resource(leaf) not in {*named, "id", "etag", "update_mask"}:
         return "the mask cannot name it, so it is not read"
     if rpc.endswith("/TryAlertRule") and _of_the_resource(leaf) in _NOT_TRIED:
         return "it does not matter to what is tried, so it is not read"
@@ -119,7 +118,7 @@ def _request(rpc: str, leaf: Leaf, world: World, value: Any) -> Message:
         request.ClearField("analysis")  # The parameters say which it is.
     leaf.put(request, value)
     _give_what_is_required(leaf, request)
-    if rpc.endswith(_UPDATES) and leaf.field.name not in ("id", "etag"):
+    if changeable(rpc) and leaf.field.name not in ("id", "etag"):
         request.update_mask.paths[:] = [_of_the_resource(leaf)]
     return request
 
@@ -130,7 +129,7 @@ def _too_many(rpc: str, leaf: Leaf, world: World) -> Iterator[Case]:
     value: Any = "x" if leaf.kind == "string" else 1
     getattr(leaf.holder(request), leaf.field.name).extend([value] * (limit + 1))
     _give_what_is_required(leaf, request)
-    if rpc.endswith(_UPDATES):
+    if changeable(rpc):
         request.update_mask.paths[:] = [_of_the_resource(leaf)]
     yield Case("too many", request, ("OUT_OF_RANGE",), (leaf.list_path,))
 
