@@ -68,7 +68,8 @@ EXPECTED = set().union(*map(methods_of, METHODS.values()))
 @every_rpc
 def test_an_rpc_begins_with_a_verb_of_the_api_or_is_a_word_of_its_domain(rpc: str) -> None:
     name = METHODS[rpc].name
-    assert bool(_BEGINS.match(name)) != (name in OWN)
+    told = f"{name}: begin it with a verb of ADR 50, or list it in OWN here; never both"
+    assert bool(_BEGINS.match(name)) != (name in OWN), told
 
 
 def test_the_table_of_the_domain_s_own_words_names_rpcs_that_exist() -> None:
