@@ -59,14 +59,10 @@ def test_an_empty_request_is_answered_or_names_what_is_missing(rpc: str, world: 
         if len(leaf.steps) == 1 and is_required(leaf)
     }
     required |= {f.name for f in METHODS[rpc].input_type.fields if _must_be_set(f)}
-    required |= {"lesson.id"} if rpc.endswith("/UpdateLesson") else set()
-    required |= {"skill.id"} if rpc.endswith("/UpdateSkill") else set()
-    required |= {"reflection.id"} if rpc.endswith("/UpdateReflection") else set()
-    required |= {"edge.id"} if rpc.endswith("/UpdateEdge") else set()
+    if "update_mask" in METHODS[rpc].input_type.fields_by_name:
+        required |= {f"{f.name}.id" for f in METHODS[rpc].input_type.fields}
     required |= {"rule.condition"} if rpc.endswith("/TryAlertRule") else set()
-    required |= {"rule.id"} if rpc.endswith("/UpdateAlertRule") else set()
     required |= {"task"} if rpc.endswith("/CreateEpisode") else set()  # Or a session's record.
-    required |= {"memory.id"} if rpc.endswith("/UpdateMemory") else set()
     required |= {"memory_ids"} if rpc.endswith("/DeleteMemories") else set()  # Or a filter.
     required |= {"session_id"} if rpc.endswith("/Sleep") else set()  # Or a project.
     required |= {"user_id"} if rpc.endswith("Forget") else set()  # Or another way to name it.

@@ -30,6 +30,7 @@ UNKNOWN = {
     "mneme.v1.LearnService/UpdateReflection": ("reflection.id", "NOT_FOUND"),
     "mneme.v1.LearnService/DeleteReflection": ("reflection_id", "NOT_FOUND"),
     "mneme.v1.SkillService/GetEpisode": ("episode_id", "NOT_FOUND"),
+    "mneme.v1.SkillService/UpdateEpisode": ("episode.id", "NOT_FOUND"),
     "mneme.v1.SkillService/DeleteEpisode": ("episode_id", "NOT_FOUND"),
     "mneme.v1.MemoryService/GetMemory": ("memory_id", "NOT_FOUND"),
     "mneme.v1.MemoryService/UpdateMemory": ("memory.id", "NOT_FOUND"),
@@ -68,6 +69,7 @@ UNKNOWN = {
     "mneme.v1.CausalService/GetEdge": ("edge_id", "NOT_FOUND"),
     "mneme.v1.CausalService/UpdateEdge": ("edge.id", "NOT_FOUND"),
     "mneme.v1.CausalService/DeleteEdge": ("edge_id", "NOT_FOUND"),
+    "mneme.v1.CausalService/UpdateExperiment": ("experiment.id", "NOT_FOUND"),
     **{
         f"mneme.v1.CausalService/{rpc}": ("experiment_id", "NOT_FOUND")
         for rpc in (

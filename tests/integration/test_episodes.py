@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import episode_pb2 as pb
 from mneme.v1 import event_service_pb2 as events_pb
@@ -238,6 +241,92 @@ def test_a_deleted_episode_is_found_no_more(api: Api) -> None:
         api.skill.DeleteEpisode(pb.DeleteEpisodeRequest(episode_id="e"))
     assert (failure.code, failure.field) == (grpc.StatusCode.NOT_FOUND, "episode_id")
     assert episode(api, "feed the cat", episode_id="e").task == "feed the cat"
+
+
+def update(api: Api, episode_id: str, *named: str, **new: object) -> pb.Episode:
+    """Change the fields that are given, or only the named of them."""
+    request = service_pb.UpdateEpisodeRequest(
+        episode=pb.Episode(id=episode_id, **new),  # type: ignore[arg-type]
+        update_mask=FieldMask(paths=named or list(new)),
+    )
+    return api.skill.UpdateEpisode(request).episode
+
+
+def test_an_update_changes_what_it_names_and_nothing_else(api: Api) -> None:
+    stored = episode(
+        api, "ship it", session_id="s", agent_id="coder", critique="fine", reward=1, output="done",
+        tags=["old"], metadata=struct(branch="main"), occurred_at=at(60),
+    )  # fmt: skip
+    changed = update(
+        api, stored.id, "critique", "reward", "success", "tags", "metadata",
+        critique="it was rolled back", reward=-0.5, success=False, tags=["b", "a", "b"],
+        task="something else",
+    )  # fmt: skip
+    expected = pb.Episode()
+    expected.CopyFrom(stored)
+    expected.critique, expected.reward, expected.success = "it was rolled back", -0.5, False
+    del expected.tags[:]
+    expected.tags.extend(["a", "b"])
+    expected.ClearField("metadata")
+    expected.etag = changed.etag
+    assert changed == expected
+    assert api.skill.GetEpisode(pb.GetEpisodeRequest(episode_id=stored.id)).episode == changed
+
+
+def test_an_updated_episode_is_found_by_what_it_says_now(api: Api) -> None:
+    stored = episode(api, "cross the river", critique="the ferry was late", tags=["boat"], reward=1)
+    episode(api, "write a poem", success=False)
+    update(api, stored.id, critique="a bridge is faster", tags=["bridge"], reward=0, success=False)
+    assert ids(retrieve(api, "bridge", tags=["bridge"], only_failures=True)) == [stored.id]
+    assert not retrieve(api, "river", tags=["boat"]).results
+    assert not retrieve(api, "river", only_successes=True).results
+    assert not retrieve(api, "river", min_reward=0.5).results
+    found = api.recall.Recall(
+        recall_pb.RecallRequest(query="a bridge is faster", scopes=["episode"])
+    ).results[0]
+    assert found.source_id == stored.id
+    assert "a bridge is faster" in found.text
+    assert "ferry" not in found.text
+    assert found.metadata["reward"] == 0
+
+
+def test_what_was_done_and_by_whom_cannot_be_changed(api: Api) -> None:
+    stored = episode(api, "t")
+    for field in ("task", "output", "session_id", "agent_id", "user_id", "occurred_at", "tools"):
+        with refused() as failure:
+            update(api, stored.id, field)
+        assert (failure.code, failure.field) == (
+            grpc.StatusCode.INVALID_ARGUMENT, "update_mask",
+        )  # fmt: skip
+    assert api.skill.GetEpisode(pb.GetEpisodeRequest(episode_id=stored.id)).episode == stored
+
+
+def test_what_an_update_changes_was_not_filled_in_from_the_session(api: Api) -> None:
+    record(api, event("make the tests pass", "s-9"))
+    api.events.EndSession(
+        events_pb.EndSessionRequest(session_id="s-9", status=events_pb.SESSION_STATUS_COMPLETED)
+    )
+    request = pb.CreateEpisodeRequest(session_id="s-9", task="tests")
+    stored = api.skill.CreateEpisode(request).episode
+    assert {"reward", "success"} <= {*stored.filled_fields}
+    changed = update(api, stored.id, reward=0.25, success=True)
+    assert {*stored.filled_fields} - {*changed.filled_fields} == {"reward"}, "success is the same"
+
+
+def test_updates_of_different_fields_at_once_are_all_made(api: Api) -> None:
+    stored = episode(api, "t")
+    changes: list[dict[str, object]] = [
+        {"critique": "c"}, {"reward": 0.5}, {"tags": ["x"]}, {"metadata": struct(a=1)},
+    ]  # fmt: skip
+    threads = [
+        threading.Thread(target=update, args=(api, stored.id), kwargs=change) for change in changes
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    now = api.skill.GetEpisode(pb.GetEpisodeRequest(episode_id=stored.id)).episode
+    assert (now.critique, now.reward, [*now.tags], now.metadata["a"]) == ("c", 0.5, ["x"], 1)
 
 
 def test_episodes_are_listed_latest_first_page_by_page(api: Api) -> None:

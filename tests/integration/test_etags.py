@@ -106,6 +106,9 @@ KINDS = (
         delete=lambda api, it, etag: api.skill.DeleteEpisode(
             episode_pb.DeleteEpisodeRequest(episode_id=it.id, etag=etag)
         ),
+        change=_change(
+            "UpdateEpisode", "skill", skill_pb.UpdateEpisodeRequest, "episode", "critique"
+        ),
     ),
     Kind(
         "skill",
@@ -159,6 +162,13 @@ KINDS = (
             experiment_pb.DeleteExperimentRequest(experiment_id=it.id, etag=etag)
         ),
         use=_observe,
+        change=_change(
+            "UpdateExperiment",
+            "causal",
+            causal_service_pb2.UpdateExperimentRequest,
+            "experiment",
+            "description",
+        ),
     ),
     Kind(
         "rule",

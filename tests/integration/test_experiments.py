@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import scipy
-from mneme.v1 import causal_pb2, discovery_pb2, episode_pb2, skill_service_pb2
+from google.protobuf.field_mask_pb2 import FieldMask
+from mneme.v1 import causal_pb2, causal_service_pb2, discovery_pb2, episode_pb2, skill_service_pb2
 from mneme.v1 import experiment_pb2 as pb
 from support.api import Api, grpc, refused
 from support.making import at, create_edge, struct
@@ -43,6 +44,55 @@ def analyze(api: Api) -> pb.ExperimentResult:
 def conclude(api: Api, **fields: Any) -> pb.ConcludeExperimentResponse:
     request = pb.ConcludeExperimentRequest(experiment_id="x", **fields)
     return api.causal.ConcludeExperiment(request)
+
+
+def update(api: Api, *named: str, **new: Any) -> pb.Experiment:
+    request = causal_service_pb2.UpdateExperimentRequest(
+        experiment=pb.Experiment(id="x", **new), update_mask=FieldMask(paths=named or list(new))
+    )
+    return api.causal.UpdateExperiment(request).experiment
+
+
+def test_an_update_changes_what_is_said_of_an_experiment_while_subjects_go_on(api: Api) -> None:
+    made = create(api, description="Reviews find bugs", seed="s", metadata=struct(by="ann"))
+    arms = [assign(api, f"subject-{n}").treatment for n in range(4)]
+    observe(api, 1, subject="subject-0")
+    changed = update(api, "name", "description", "metadata", name="Second look", cause="other")
+    assert (changed.name, changed.description, dict(changed.metadata)) == ("Second look", "", {})
+    assert (changed.cause, changed.seed, changed.created_at) == ("review", "s", made.created_at)
+    assert (changed.assigned_count, changed.observation_count) == (4, 1)
+    assert [assign(api, f"subject-{n}").treatment for n in range(4)] == arms
+    assert (
+        api.causal.GetExperiment(pb.GetExperimentRequest(experiment_id="x")).experiment == changed
+    )
+
+
+def test_what_is_compared_and_how_it_is_drawn_cannot_be_changed(api: Api) -> None:
+    made = create(api)
+    drawn = ("cause", "effect", "block_size", "treated_per_block", "seed", "status", "result")
+    for field in drawn:
+        with refused() as failure:
+            update(api, field)
+        assert (failure.code, failure.field) == (
+            grpc.StatusCode.INVALID_ARGUMENT, "update_mask",
+        )  # fmt: skip
+    with refused() as failure:
+        update(api, name=" ")
+    assert failure.field == "experiment.name"
+    assert api.causal.GetExperiment(pb.GetExperimentRequest(experiment_id="x")).experiment == made
+
+
+def test_what_is_said_of_a_concluded_experiment_can_be_changed_and_its_result_stays(
+    api: Api,
+) -> None:
+    create(api)
+    for n in range(4):
+        observe(api, n % 2, treatment=n < 2)
+    concluded = conclude(api).experiment
+    changed = update(api, description="Nothing came of it.")
+    assert changed.description == "Nothing came of it."
+    assert (changed.result, changed.edge_id) == (concluded.result, concluded.edge_id)
+    assert (changed.status, changed.completed_at) == (concluded.status, concluded.completed_at)
 
 
 def test_an_experiment_is_returned_as_it_was_created(api: Api) -> None:

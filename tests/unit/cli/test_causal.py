@@ -22,6 +22,8 @@ from mneme.messages import (
     RecordObservationResponse,
     TraceEffectsResponse,
     UpdateDiscoveryScheduleResponse,
+    UpdateEdgeResponse,
+    UpdateExperimentResponse,
     WaitOperationResponse,
 )
 from mneme.plain import from_dict
@@ -181,3 +183,21 @@ def test_an_experiment_is_run_from_the_shell(served: ScriptedServer) -> None:
     listed = {"experiments": [{"id": "x", "name": "Review", "status": "RUNNING"}]}
     served.on("ListExperiments", from_dict(listed, ListExperimentsResponse()))
     assert mneme("experiments", "list").lines[-1].split()[:2] == ["x", "Review"]
+
+
+def test_an_update_of_an_edge_sends_the_given_fields_only(served: ScriptedServer) -> None:
+    served.on("UpdateEdge", UpdateEdgeResponse(edge=edge()))
+    result = mneme("causal", "update", "01E", "--uplift", "0.5", "--evidence", "", "--etag", "e")
+    assert result.lines == ["updated 01E: review → success"]
+    request = served.last("UpdateEdge")
+    assert sorted(request.update_mask.paths) == ["evidence_ids", "uplift"]
+    assert (request.edge.id, request.edge.uplift, request.edge.etag) == ("01E", 0.5, "e")
+
+
+def test_an_update_of_an_experiment_sends_the_given_fields_only(served: ScriptedServer) -> None:
+    served.on("UpdateExperiment", UpdateExperimentResponse())
+    result = mneme("experiments", "update", "01X", "--name", "Second look", "--description", "")
+    assert result.lines == ["updated 01X"]
+    request = served.last("UpdateExperiment")
+    assert sorted(request.update_mask.paths) == ["description", "name"]
+    assert (request.experiment.id, request.experiment.name) == ("01X", "Second look")

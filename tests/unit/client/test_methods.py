@@ -54,10 +54,7 @@ def _unary() -> Iterator[tuple[str, str]]:
         method = (
             descriptor_pool.Default().FindServiceByName(rpc.service).methods_by_name[rpc.method]
         )
-        updates = rpc.method in (
-            "UpdateAlertRule", "UpdateEdge", "UpdateLesson", "UpdateMemory",
-            "UpdateReflection", "UpdateSkill",
-        )  # fmt: skip
+        updates = "update_mask" in method.input_type.fields_by_name
         if not method.client_streaming and not updates:
             yield rpc.path, rpc.method
 

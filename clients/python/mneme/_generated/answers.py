@@ -2013,7 +2013,8 @@ class Episode(Answer[episode_pb2.Episode], of=episode_pb2.Episode):
 
     filled_fields: list[str]
     """Which of these fields were taken from the session's record when the episode
-    was stored, because the request left them out, e.g. "task".
+    was stored, because the request left them out, e.g. "task". One that
+    UpdateEpisode has changed is no longer among them.
     Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
     """
 
@@ -2354,10 +2355,14 @@ class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment
     """
 
     id: str
-    """Unique in the tenant: the caller's, or a ULID made by the server."""
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
 
     name: str
-    """What it is called."""
+    """What it is called.
+    Required; up to 200 characters, on one line; not blank.
+    """
 
     cause: str
     """What the treated subjects get; named as the cause of an edge."""
@@ -2366,7 +2371,9 @@ class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment
     """What is measured of all of them; named as the effect of an edge."""
 
     description: str
-    """What is expected and why, in words."""
+    """What is expected and why, in words.
+    Up to 8,192 characters.
+    """
 
     block_size: int
     """How many subjects of one stratum are assigned as one block."""
@@ -2378,7 +2385,9 @@ class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment
     """What the order within blocks is drawn from."""
 
     metadata: dict[str, Any]
-    """Free JSON."""
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
 
     status: ExperimentStatusChoice | None
     """How far it has come."""
@@ -2393,7 +2402,9 @@ class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment
     """Its result; set once it was concluded."""
 
     edge_id: str
-    """The edge that it ended with; empty if none."""
+    """The edge that it ended with; empty if none.
+    Up to 200 characters, on one line.
+    """
 
     created_at: datetime | None
     """When it was created."""
@@ -2407,6 +2418,7 @@ class Experiment(Answer[experiment_pb2.Experiment], of=experiment_pb2.Experiment
     delete, and the call is refused (ABORTED) if the experiment has changed
     since; if empty, the call goes ahead in any case. Opaque: only compare it
     with other etags.
+    Up to 100 characters, on one line.
     """
 
 
@@ -6959,6 +6971,25 @@ class UpdateEdgeResponse(
     """The edge as it is now."""
 
 
+class UpdateEpisodeResponse(
+    Answer[skill_service_pb2.UpdateEpisodeResponse], of=skill_service_pb2.UpdateEpisodeResponse
+):
+    """The changed episode."""
+
+    episode: Episode
+    """The episode as it is now."""
+
+
+class UpdateExperimentResponse(
+    Answer[causal_service_pb2.UpdateExperimentResponse],
+    of=causal_service_pb2.UpdateExperimentResponse,
+):
+    """The changed experiment."""
+
+    experiment: Experiment
+    """The experiment as it is now."""
+
+
 class UpdateLessonResponse(
     Answer[learn_service_pb2.UpdateLessonResponse], of=learn_service_pb2.UpdateLessonResponse
 ):
@@ -7455,6 +7486,8 @@ __all__ = [
     "UpdateAlertRuleResponse",
     "UpdateDiscoveryScheduleResponse",
     "UpdateEdgeResponse",
+    "UpdateEpisodeResponse",
+    "UpdateExperimentResponse",
     "UpdateLessonResponse",
     "UpdateMemoryResponse",
     "UpdateReflectionResponse",

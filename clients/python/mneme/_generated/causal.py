@@ -34,6 +34,7 @@ from mneme._generated.answers import (
     TraceEffectsResponse,
     UpdateDiscoveryScheduleResponse,
     UpdateEdgeResponse,
+    UpdateExperimentResponse,
 )
 from mneme._generated.choices import ExperimentStatusChoice
 from mneme._generated.fields import DiscoveryQuestionFields, EdgeFilterFields
@@ -133,6 +134,13 @@ _CONCLUDE_EXPERIMENT = Rpc(
     answer=ConcludeExperimentResponse,
     repeatable=True,
 )
+_UPDATE_EXPERIMENT = Rpc(
+    service="mneme.v1.CausalService",
+    method="UpdateExperiment",
+    request=causal_service_pb2.UpdateExperimentRequest,
+    answer=UpdateExperimentResponse,
+    repeatable=True,
+)
 _DELETE_EXPERIMENT = Rpc(
     service="mneme.v1.CausalService",
     method="DeleteExperiment",
@@ -177,6 +185,7 @@ RPCS = (
     _RECORD_OBSERVATION,
     _ANALYZE_EXPERIMENT,
     _CONCLUDE_EXPERIMENT,
+    _UPDATE_EXPERIMENT,
     _DELETE_EXPERIMENT,
     _DISCOVER,
     _GET_DISCOVERY_SCHEDULE,
@@ -807,6 +816,61 @@ class CausalMethods(SyncCaller):
                 "experiment_id": experiment_id,
                 "without_edge": without_edge,
             },
+            timeout,
+        )
+
+    def update_experiment(
+        self,
+        experiment_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        clear: Iterable[Literal["description", "metadata"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateExperimentResponse:
+        """Changes the fields of an experiment that the mask names: what it is called
+        and what is said about it, also after it was concluded. What is compared and
+        how subjects are drawn stays as it is, so that all of them were drawn in one
+        way: create another experiment.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the experiment has changed since (nothing is changed).
+
+        Args:
+            experiment_id: The experiment: its id (required) and new values for the fields in
+                the mask; only those are checked. Required.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
+            description: What is expected and why, in words. Up to 8,192 characters.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Identifies this state of the experiment, not counting assignments and
+                observations: it changes when the experiment does. Pass it to an update or a
+                delete, and the call is refused (ABORTED) if the experiment has changed since;
+                if empty, the call goes ahead in any case. Opaque: only compare it with other
+                etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed experiment.
+        """
+        return self._unary(
+            _UPDATE_EXPERIMENT,
+            update_of(
+                "experiment",
+                experiment_id,
+                {
+                    "name": name,
+                    "description": description,
+                    "metadata": metadata,
+                },
+                clear,
+                etag,
+            ),
             timeout,
         )
 
@@ -1568,6 +1632,61 @@ class AsyncCausalMethods(AsyncCaller):
                 "experiment_id": experiment_id,
                 "without_edge": without_edge,
             },
+            timeout,
+        )
+
+    async def update_experiment(
+        self,
+        experiment_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        clear: Iterable[Literal["description", "metadata"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateExperimentResponse:
+        """Changes the fields of an experiment that the mask names: what it is called
+        and what is said about it, also after it was concluded. What is compared and
+        how subjects are drawn stays as it is, so that all of them were drawn in one
+        way: create another experiment.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the experiment has changed since (nothing is changed).
+
+        Args:
+            experiment_id: The experiment: its id (required) and new values for the fields in
+                the mask; only those are checked. Required.
+            name: What it is called. Required; up to 200 characters, on one line; not blank.
+            description: What is expected and why, in words. Up to 8,192 characters.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Identifies this state of the experiment, not counting assignments and
+                observations: it changes when the experiment does. Pass it to an update or a
+                delete, and the call is refused (ABORTED) if the experiment has changed since;
+                if empty, the call goes ahead in any case. Opaque: only compare it with other
+                etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed experiment.
+        """
+        return await self._unary(
+            _UPDATE_EXPERIMENT,
+            update_of(
+                "experiment",
+                experiment_id,
+                {
+                    "name": name,
+                    "description": description,
+                    "metadata": metadata,
+                },
+                clear,
+                etag,
+            ),
             timeout,
         )
 

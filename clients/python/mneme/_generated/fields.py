@@ -15,6 +15,7 @@ from mneme._generated.choices import (
     BucketChoice,
     EdgeOriginChoice,
     EventTypeName,
+    ExperimentStatusChoice,
     FdrMethodChoice,
     ImportanceChoice,
     MetadataComparisonChoice,
@@ -26,6 +27,7 @@ from mneme._generated.choices import (
 from mneme.v1 import (
     alert_service_pb2,
     episode_pb2,
+    experiment_pb2,
     learning_pb2,
     learning_service_pb2,
     learning_trust_pb2,
@@ -504,7 +506,8 @@ class EpisodeFields(TypedDict, total=False):
     """When it was stored."""
     filled_fields: Iterable[str]
     """Which of these fields were taken from the session's record when the episode
-    was stored, because the request left them out, e.g. "task".
+    was stored, because the request left them out, e.g. "task". One that
+    UpdateEpisode has changed is no longer among them.
     Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
     """
     memory_ids: Iterable[str]
@@ -629,6 +632,113 @@ class ExperienceFields(TypedDict, total=False):
     a prediction, which knows them.
     Up to 1,000 entries.
     """
+
+
+class ExperimentFields(TypedDict, total=False):
+    """Experiment compares subjects that get a cause with others that do not, as
+    chance decides.
+    """
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server.
+    Up to 200 characters, on one line.
+    """
+    name: Required[str]
+    """What it is called.
+    Required; up to 200 characters, on one line; not blank.
+    """
+    cause: str
+    """What the treated subjects get; named as the cause of an edge."""
+    effect: str
+    """What is measured of all of them; named as the effect of an edge."""
+    description: str
+    """What is expected and why, in words.
+    Up to 8,192 characters.
+    """
+    block_size: int
+    """How many subjects of one stratum are assigned as one block."""
+    treated_per_block: int
+    """How many of each block are treated."""
+    seed: str
+    """What the order within blocks is drawn from."""
+    metadata: Mapping[str, Any]
+    """Free JSON.
+    Up to 64 KiB encoded and 32 levels deep.
+    """
+    status: ExperimentStatusChoice
+    """How far it has come."""
+    assigned_count: int
+    """Subjects that were assigned."""
+    observation_count: int
+    """Observations that were recorded."""
+    result: ExperimentResultFields | experiment_pb2.ExperimentResult
+    """Its result; set once it was concluded."""
+    edge_id: str
+    """The edge that it ended with; empty if none.
+    Up to 200 characters, on one line.
+    """
+    created_at: datetime
+    """When it was created."""
+    completed_at: datetime
+    """When it was concluded; unset while it runs."""
+    etag: str
+    """Identifies this state of the experiment, not counting assignments and
+    observations: it changes when the experiment does. Pass it to an update or a
+    delete, and the call is refused (ABORTED) if the experiment has changed
+    since; if empty, the call goes ahead in any case. Opaque: only compare it
+    with other etags.
+    Up to 100 characters, on one line.
+    """
+
+
+class ExperimentArmFields(TypedDict, total=False):
+    """ExperimentArm is what was observed of the treated subjects, or of the others."""
+
+    count: int
+    """Subjects that were observed. One that was observed several times counts
+    once, with the mean of its outcomes; one that was observed in both arms
+    counts in neither, and a note says how many did.
+    """
+    mean: float
+    """The mean of their outcomes; unset without any."""
+    deviation: float
+    """Their standard deviation; unset for fewer than two."""
+
+
+class ExperimentResultFields(TypedDict, total=False):
+    """ExperimentResult is what the observations show."""
+
+    treatment: ExperimentArmFields | experiment_pb2.ExperimentArm
+    """The treated subjects."""
+    control: ExperimentArmFields | experiment_pb2.ExperimentArm
+    """The others."""
+    uplift: float
+    """How much higher the mean of the treated subjects is; unset if an arm is
+    empty.
+    """
+    p_value: float
+    """Welch's test: how probable a difference of at least this size is if there
+    is none. Valid if it is looked at once, at an end that was fixed in
+    advance. Unset if an arm has fewer than two subjects, or no outcome differs
+    from another.
+    """
+    low: float
+    """The lower end of Welch's 95 % interval of the uplift; unset if `p_value` is."""
+    high: float
+    """Its upper end."""
+    sequential_low: float
+    """The lower end of the 95 % confidence sequence: intervals that all hold the
+    uplift, at every look, in 95 % of experiments. Whoever looks every day, or
+    stops when it looks good, reads these. Unset if `p_value` is.
+    """
+    sequential_high: float
+    """Its upper end."""
+    not_assigned_count: int
+    """Subjects whose arm was stated by a caller, not drawn by the server: how
+    they differ otherwise is part of the uplift.
+    """
+    notes: Iterable[str]
+    """What to know before believing it, in sentences."""
 
 
 class ForgetFilterFields(TypedDict, total=False):
@@ -1706,6 +1816,9 @@ __all__ = [
     "EpisodeFilterFields",
     "ErrorPatternsParamsFields",
     "ExperienceFields",
+    "ExperimentArmFields",
+    "ExperimentFields",
+    "ExperimentResultFields",
     "ForgetFilterFields",
     "ForgetItemFields",
     "LessonFields",

@@ -88,7 +88,12 @@ from mneme.v1.causal_pb2 import (
     TraceEffectsRequest,
     TraceEffectsResponse,
 )
-from mneme.v1.causal_service_pb2 import UpdateEdgeRequest, UpdateEdgeResponse
+from mneme.v1.causal_service_pb2 import (
+    UpdateEdgeRequest,
+    UpdateEdgeResponse,
+    UpdateExperimentRequest,
+    UpdateExperimentResponse,
+)
 from mneme.v1.certificate_pb2 import (
     AccessLevel,
     Certificate,
@@ -570,6 +575,8 @@ from mneme.v1.skill_service_pb2 import (
     SkillWay,
     UnlinkSkillsRequest,
     UnlinkSkillsResponse,
+    UpdateEpisodeRequest,
+    UpdateEpisodeResponse,
     UpdateSkillRequest,
     UpdateSkillResponse,
 )
@@ -1077,6 +1084,10 @@ __all__ = [
     "UpdateDiscoveryScheduleResponse",
     "UpdateEdgeRequest",
     "UpdateEdgeResponse",
+    "UpdateEpisodeRequest",
+    "UpdateEpisodeResponse",
+    "UpdateExperimentRequest",
+    "UpdateExperimentResponse",
     "UpdateLessonRequest",
     "UpdateLessonResponse",
     "UpdateMemoryRequest",

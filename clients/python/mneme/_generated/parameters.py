@@ -505,6 +505,17 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "experiment_id": Parameter("text", "The experiment.", required=True, most=200),
         "without_edge": Parameter("flag", "Do not make an edge from it."),
     },
+    "update_experiment": {
+        "experiment_id": Parameter("text", "The experiment.", required=True),
+        "name": Parameter("text", "What it is called.", most=200),
+        "description": Parameter("text", "What is expected and why, in words.", most=8192),
+        "metadata": Parameter("json", "Free JSON."),
+        "etag": Parameter(
+            "text",
+            "Identifies this state of the experiment, not counting assignments and observations: it changes when the experiment does.",
+            most=100,
+        ),
+    },
     "delete_experiment": {
         "experiment_id": Parameter("text", "The experiment.", required=True, most=200),
         "etag": Parameter(
@@ -1753,6 +1764,28 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "limit": Parameter("integer", "Maximum number of episodes.", least=1, most=100, default=5),
         "min_score": Parameter(
             "number", "Leave out episodes whose score is below this.", least=0, most=1
+        ),
+    },
+    "update_episode": {
+        "episode_id": Parameter("text", "The episode.", required=True),
+        "critique": Parameter(
+            "text",
+            "What it thinks of it: what went well, what did not, what to do next time; may be empty.",
+            most=8192,
+        ),
+        "reward": Parameter(
+            "number",
+            "How good the result was, by custom from 0 (worthless) to 1 (perfect).",
+            least=-1000000000,
+            most=1000000000,
+        ),
+        "success": Parameter("flag", "Whether it succeeded."),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
+        "metadata": Parameter("json", "Free JSON."),
+        "etag": Parameter(
+            "text",
+            "Identifies this state of the episode: it changes when the episode does.",
+            most=100,
         ),
     },
     "delete_episode": {

@@ -31,6 +31,7 @@ from mneme._generated.answers import (
     SearchSkillsResponse,
     Skill,
     UnlinkSkillsResponse,
+    UpdateEpisodeResponse,
     UpdateSkillResponse,
 )
 from mneme._generated.choices import EpisodeConflictChoice, SkillRelationshipChoice
@@ -69,6 +70,13 @@ _SEARCH_EPISODES = Rpc(
     method="SearchEpisodes",
     request=episode_pb2.SearchEpisodesRequest,
     answer=SearchEpisodesResponse,
+    repeatable=True,
+)
+_UPDATE_EPISODE = Rpc(
+    service="mneme.v1.SkillService",
+    method="UpdateEpisode",
+    request=skill_service_pb2.UpdateEpisodeRequest,
+    answer=UpdateEpisodeResponse,
     repeatable=True,
 )
 _DELETE_EPISODE = Rpc(
@@ -170,6 +178,7 @@ RPCS = (
     _GET_EPISODE,
     _LIST_EPISODES,
     _SEARCH_EPISODES,
+    _UPDATE_EPISODE,
     _DELETE_EPISODE,
     _IMPORT_EPISODES,
     _EXPORT_EPISODES,
@@ -415,6 +424,77 @@ class SkillMethods(SyncCaller):
                 "limit": limit,
                 "min_score": min_score,
             },
+            timeout,
+        )
+
+    def update_episode(
+        self,
+        episode_id: str,
+        *,
+        critique: str | None = None,
+        reward: float | None = None,
+        success: bool | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        clear: Iterable[Literal["critique", "reward", "success", "tags", "metadata"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateEpisodeResponse:
+        """Changes the fields of an episode that the mask names: what is thought of it,
+        how it turned out, and how it is filed. What was done, by whom and when stays
+        as it was recorded: create another episode.
+
+        Searches find it by its new critique, reward and labels once the call
+        returns. What was made of episodes before is not changed along: the records
+        and findings of skills count the new outcome when ConsolidateSkills next
+        runs, and edges when Discover does; sessions of learning keep what they
+        imported. To change the reward does not change `success`, nor the other way
+        round: name both.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+
+        Args:
+            episode_id: The episode: its id (required) and new values for the fields in the
+                mask; only those are checked. Required.
+            critique: What it thinks of it: what went well, what did not, what to do next time;
+                may be empty. Up to 8,192 characters.
+            reward: How good the result was, by custom from 0 (worthless) to 1 (perfect).
+                -1,000,000,000 to 10^9.
+            success: Whether it succeeded.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Identifies this state of the episode: it changes when the episode does. Pass
+                it to an update or a delete, and the call is refused (ABORTED) if the episode
+                has changed since; if empty, the call goes ahead in any case. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed episode.
+        """
+        return self._unary(
+            _UPDATE_EPISODE,
+            update_of(
+                "episode",
+                episode_id,
+                {
+                    "critique": critique,
+                    "reward": reward,
+                    "success": success,
+                    "tags": tags,
+                    "metadata": metadata,
+                },
+                clear,
+                etag,
+            ),
             timeout,
         )
 
@@ -1204,6 +1284,77 @@ class AsyncSkillMethods(AsyncCaller):
                 "limit": limit,
                 "min_score": min_score,
             },
+            timeout,
+        )
+
+    async def update_episode(
+        self,
+        episode_id: str,
+        *,
+        critique: str | None = None,
+        reward: float | None = None,
+        success: bool | None = None,
+        tags: Iterable[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        clear: Iterable[Literal["critique", "reward", "success", "tags", "metadata"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateEpisodeResponse:
+        """Changes the fields of an episode that the mask names: what is thought of it,
+        how it turned out, and how it is filed. What was done, by whom and when stays
+        as it was recorded: create another episode.
+
+        Searches find it by its new critique, reward and labels once the call
+        returns. What was made of episodes before is not changed along: the records
+        and findings of skills count the new outcome when ConsolidateSkills next
+        runs, and edges when Discover does; sessions of learning keep what they
+        imported. To change the reward does not change `success`, nor the other way
+        round: name both.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+
+        Args:
+            episode_id: The episode: its id (required) and new values for the fields in the
+                mask; only those are checked. Required.
+            critique: What it thinks of it: what went well, what did not, what to do next time;
+                may be empty. Up to 8,192 characters.
+            reward: How good the result was, by custom from 0 (worthless) to 1 (perfect).
+                -1,000,000,000 to 10^9.
+            success: Whether it succeeded.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            metadata: Free JSON. Up to 64 KiB encoded and 32 levels deep.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Identifies this state of the episode: it changes when the episode does. Pass
+                it to an update or a delete, and the call is refused (ABORTED) if the episode
+                has changed since; if empty, the call goes ahead in any case. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed episode.
+        """
+        return await self._unary(
+            _UPDATE_EPISODE,
+            update_of(
+                "episode",
+                episode_id,
+                {
+                    "critique": critique,
+                    "reward": reward,
+                    "success": success,
+                    "tags": tags,
+                    "metadata": metadata,
+                },
+                clear,
+                etag,
+            ),
             timeout,
         )
 

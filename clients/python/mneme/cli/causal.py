@@ -17,6 +17,7 @@ from mneme.cli.options import BestOf, Etag, Project, Tags, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
 from mneme.cli.times import From, To
+from mneme.cli.values import without_empty
 
 if TYPE_CHECKING:
     from mneme.types import CausalChain, CausalEdge, DiscoveredEffect, DiscoverResult
@@ -111,6 +112,26 @@ _edges.list(
     Fields(filter=Fields(**_FILTER, origin=choice(EdgeOriginChoice, "With this origin."))),
 )
 _edges.get("get_edge", "Show one edge.")
+_edges.change(
+    "update",
+    "update_edge",
+    "Change the given fields of an edge; one whose figures change is stated from then on.",
+    Fields(
+        uplift=number("How much more of the effect there is."),
+        confidence=number(min=0, max=1),
+        sample_size=number(kind=int, min=0),
+        evidence_ids=texts(
+            "What speaks for it from now on; repeatable.",
+            "--evidence",
+            metavar="ID",
+            sent=without_empty,
+        ),
+        mechanism=text("How it works."),
+        metadata=free_json(),
+        etag=Etag,
+    ),
+    said="updated {edge_id}: {0.cause} → {0.effect}",
+)
 _edges.change(
     "delete",
     "delete_edge",

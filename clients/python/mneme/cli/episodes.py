@@ -17,6 +17,7 @@ from mneme.cli.options import Agent, BestOf, Etag, Project, Session, Tags, Task,
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource, found, inside
 from mneme.cli.times import From, To
+from mneme.cli.values import text_of, without_empty
 
 if TYPE_CHECKING:
     from mneme.types import Episode
@@ -135,6 +136,20 @@ def search(cli: Cli, *, task: Task, chosen: Annotated[Any, _FILTER], limit: Best
         cli.out.remark(cells.clean(answer.critiques.text))
 
 
+_episodes.change(
+    "update",
+    "update_episode",
+    'Change the given fields of an episode; "" empties a field.',
+    Fields(
+        critique=text("What is thought of it; - reads it from standard input.", sent=text_of),
+        success=option(bool | None, "How it ended.", "--success/--failure"),
+        reward=number("How good it was.", metavar="N"),
+        tags=texts("Its labels from now on; repeatable.", "--tag", sent=without_empty),
+        metadata=free_json("Free JSON."),
+        etag=Etag,
+    ),
+    said="updated {episode_id}",
+)
 _episodes.change(
     "delete",
     "delete_episode",

@@ -10,7 +10,7 @@ from mneme._generated.choices import ExperimentStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.fields import Fields, argument, choice, number, option, text
-from mneme.cli.options import Etag
+from mneme.cli.options import Etag, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
 from mneme.cli.values import json_object
@@ -149,6 +149,18 @@ def conclude(
         cli.out.remark(f"Edge {answer.edge.id}: {answer.edge.cause} → {answer.edge.effect}.")
 
 
+_experiments.change(
+    "update",
+    "update_experiment",
+    'Change what an experiment is called and what is said of it; "" empties a field.',
+    Fields(
+        name=text(),
+        description=text("What is expected, and why."),
+        metadata=free_json("Free JSON."),
+        etag=Etag,
+    ),
+    said="updated {experiment_id}",
+)
 _experiments.change(
     "delete",
     "delete_experiment",

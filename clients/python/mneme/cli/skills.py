@@ -16,6 +16,7 @@ from mneme.cli.files import OutputFile
 from mneme.cli.options import BestOf, Etag, Project, Tags, Task, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource, found, inside
+from mneme.cli.values import without_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,6 +197,21 @@ def consolidate(
     )
 
 
+_skills.change(
+    "update",
+    "update_skill",
+    'Change the given fields of a skill; "" empties a field.',
+    Fields(
+        name=text(),
+        description=text("What it is for and how it is done."),
+        code=text("How it is done, as code."),
+        project=text("Its project.", metavar="NAME"),
+        tags=texts("Its labels from now on; repeatable.", "--tag", sent=without_empty),
+        metadata=free_json("Free JSON."),
+        etag=Etag,
+    ),
+    said="updated {0.name}",
+)
 _skills.change(
     "delete",
     "delete_skill",

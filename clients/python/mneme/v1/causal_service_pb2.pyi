@@ -12,6 +12,20 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class UpdateExperimentRequest(_message.Message):
+    __slots__ = ("experiment", "update_mask")
+    EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    experiment: _experiment_pb2.Experiment
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, experiment: _Optional[_Union[_experiment_pb2.Experiment, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class UpdateExperimentResponse(_message.Message):
+    __slots__ = ("experiment",)
+    EXPERIMENT_FIELD_NUMBER: _ClassVar[int]
+    experiment: _experiment_pb2.Experiment
+    def __init__(self, experiment: _Optional[_Union[_experiment_pb2.Experiment, _Mapping]] = ...) -> None: ...
+
 class UpdateEdgeRequest(_message.Message):
     __slots__ = ("edge", "update_mask")
     EDGE_FIELD_NUMBER: _ClassVar[int]

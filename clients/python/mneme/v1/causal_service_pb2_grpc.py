@@ -107,6 +107,11 @@ class CausalServiceStub:
                 request_serializer=mneme_dot_v1_dot_experiment__pb2.ConcludeExperimentRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_experiment__pb2.ConcludeExperimentResponse.FromString,
                 _registered_method=True)
+        self.UpdateExperiment = channel.unary_unary(
+                '/mneme.v1.CausalService/UpdateExperiment',
+                request_serializer=mneme_dot_v1_dot_causal__service__pb2.UpdateExperimentRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_causal__service__pb2.UpdateExperimentResponse.FromString,
+                _registered_method=True)
         self.DeleteExperiment = channel.unary_unary(
                 '/mneme.v1.CausalService/DeleteExperiment',
                 request_serializer=mneme_dot_v1_dot_experiment__pb2.DeleteExperimentRequest.SerializeToString,
@@ -294,6 +299,21 @@ class CausalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def UpdateExperiment(self, request, context):
+        """Changes the fields of an experiment that the mask names: what it is called
+        and what is said about it, also after it was concluded. What is compared and
+        how subjects are drawn stays as it is, so that all of them were drawn in one
+        way: create another experiment.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the experiment has changed since (nothing is changed).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteExperiment(self, request, context):
         """Deletes an experiment with its observations. The edge that it ended with
         stays. Deleting it again is NOT_FOUND.
@@ -419,6 +439,11 @@ def add_CausalServiceServicer_to_server(servicer, server):
                     servicer.ConcludeExperiment,
                     request_deserializer=mneme_dot_v1_dot_experiment__pb2.ConcludeExperimentRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_experiment__pb2.ConcludeExperimentResponse.SerializeToString,
+            ),
+            'UpdateExperiment': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateExperiment,
+                    request_deserializer=mneme_dot_v1_dot_causal__service__pb2.UpdateExperimentRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_causal__service__pb2.UpdateExperimentResponse.SerializeToString,
             ),
             'DeleteExperiment': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteExperiment,
@@ -797,6 +822,33 @@ class CausalService:
             '/mneme.v1.CausalService/ConcludeExperiment',
             mneme_dot_v1_dot_experiment__pb2.ConcludeExperimentRequest.SerializeToString,
             mneme_dot_v1_dot_experiment__pb2.ConcludeExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.CausalService/UpdateExperiment',
+            mneme_dot_v1_dot_causal__service__pb2.UpdateExperimentRequest.SerializeToString,
+            mneme_dot_v1_dot_causal__service__pb2.UpdateExperimentResponse.FromString,
             options,
             channel_credentials,
             insecure,

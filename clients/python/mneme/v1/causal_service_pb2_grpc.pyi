@@ -146,6 +146,17 @@ class CausalServiceStub:
     (CONSTRAINT_VIOLATION) when the edge would close a circle, which the message
     names (nothing is changed).
     """
+    UpdateExperiment: _grpc.UnaryUnaryMultiCallable[_causal_service_pb2.UpdateExperimentRequest, _causal_service_pb2.UpdateExperimentResponse]
+    """Changes the fields of an experiment that the mask names: what it is called
+    and what is said about it, also after it was concluded. What is compared and
+    how subjects are drawn stays as it is, so that all of them were drawn in one
+    way: create another experiment.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the experiment has changed since (nothing is changed).
+    """
     DeleteExperiment: _grpc.UnaryUnaryMultiCallable[_experiment_pb2.DeleteExperimentRequest, _experiment_pb2.DeleteExperimentResponse]
     """Deletes an experiment with its observations. The edge that it ended with
     stays. Deleting it again is NOT_FOUND.
@@ -303,6 +314,17 @@ class CausalServiceAsyncStub(CausalServiceStub):
     Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
     (CONSTRAINT_VIOLATION) when the edge would close a circle, which the message
     names (nothing is changed).
+    """
+    UpdateExperiment: _aio.UnaryUnaryMultiCallable[_causal_service_pb2.UpdateExperimentRequest, _causal_service_pb2.UpdateExperimentResponse]  # type: ignore[assignment]
+    """Changes the fields of an experiment that the mask names: what it is called
+    and what is said about it, also after it was concluded. What is compared and
+    how subjects are drawn stays as it is, so that all of them were drawn in one
+    way: create another experiment.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the experiment has changed since (nothing is changed).
     """
     DeleteExperiment: _aio.UnaryUnaryMultiCallable[_experiment_pb2.DeleteExperimentRequest, _experiment_pb2.DeleteExperimentResponse]  # type: ignore[assignment]
     """Deletes an experiment with its observations. The edge that it ended with
@@ -536,6 +558,23 @@ class CausalServiceServicer(metaclass=_abc_1.ABCMeta):
         Errors: INVALID_ARGUMENT; NOT_FOUND; FAILED_PRECONDITION
         (CONSTRAINT_VIOLATION) when the edge would close a circle, which the message
         names (nothing is changed).
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateExperiment(
+        self,
+        request: _causal_service_pb2.UpdateExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_causal_service_pb2.UpdateExperimentResponse, _abc.Awaitable[_causal_service_pb2.UpdateExperimentResponse]]:
+        """Changes the fields of an experiment that the mask names: what it is called
+        and what is said about it, also after it was concluded. What is compared and
+        how subjects are drawn stays as it is, so that all of them were drawn in one
+        way: create another experiment.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the experiment has changed since (nothing is changed).
         """
 
     @_abc_1.abstractmethod

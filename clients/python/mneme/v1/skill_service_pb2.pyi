@@ -62,6 +62,20 @@ SKILL_CHANGE_CREATED: SkillChange
 SKILL_CHANGE_UPDATED: SkillChange
 SKILL_CHANGE_UNCHANGED: SkillChange
 
+class UpdateEpisodeRequest(_message.Message):
+    __slots__ = ("episode", "update_mask")
+    EPISODE_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    episode: _episode_pb2.Episode
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, episode: _Optional[_Union[_episode_pb2.Episode, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class UpdateEpisodeResponse(_message.Message):
+    __slots__ = ("episode",)
+    EPISODE_FIELD_NUMBER: _ClassVar[int]
+    episode: _episode_pb2.Episode
+    def __init__(self, episode: _Optional[_Union[_episode_pb2.Episode, _Mapping]] = ...) -> None: ...
+
 class ImportEpisodesRequest(_message.Message):
     __slots__ = ("episodes", "on_conflict")
     EPISODES_FIELD_NUMBER: _ClassVar[int]

@@ -63,6 +63,11 @@ class SkillServiceStub:
                 request_serializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesResponse.FromString,
                 _registered_method=True)
+        self.UpdateEpisode = channel.unary_unary(
+                '/mneme.v1.SkillService/UpdateEpisode',
+                request_serializer=mneme_dot_v1_dot_skill__service__pb2.UpdateEpisodeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_skill__service__pb2.UpdateEpisodeResponse.FromString,
+                _registered_method=True)
         self.DeleteEpisode = channel.unary_unary(
                 '/mneme.v1.SkillService/DeleteEpisode',
                 request_serializer=mneme_dot_v1_dot_episode__pb2.DeleteEpisodeRequest.SerializeToString,
@@ -183,6 +188,29 @@ class SkillServiceServicer:
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateEpisode(self, request, context):
+        """Changes the fields of an episode that the mask names: what is thought of it,
+        how it turned out, and how it is filed. What was done, by whom and when stays
+        as it was recorded: create another episode.
+
+        Searches find it by its new critique, reward and labels once the call
+        returns. What was made of episodes before is not changed along: the records
+        and findings of skills count the new outcome when ConsolidateSkills next
+        runs, and edges when Discover does; sessions of learning keep what they
+        imported. To change the reward does not change `success`, nor the other way
+        round: name both.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -370,6 +398,11 @@ def add_SkillServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_episode__pb2.SearchEpisodesResponse.SerializeToString,
             ),
+            'UpdateEpisode': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateEpisode,
+                    request_deserializer=mneme_dot_v1_dot_skill__service__pb2.UpdateEpisodeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_skill__service__pb2.UpdateEpisodeResponse.SerializeToString,
+            ),
             'DeleteEpisode': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteEpisode,
                     request_deserializer=mneme_dot_v1_dot_episode__pb2.DeleteEpisodeRequest.FromString,
@@ -552,6 +585,33 @@ class SkillService:
             '/mneme.v1.SkillService/SearchEpisodes',
             mneme_dot_v1_dot_episode__pb2.SearchEpisodesRequest.SerializeToString,
             mneme_dot_v1_dot_episode__pb2.SearchEpisodesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateEpisode(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.SkillService/UpdateEpisode',
+            mneme_dot_v1_dot_skill__service__pb2.UpdateEpisodeRequest.SerializeToString,
+            mneme_dot_v1_dot_skill__service__pb2.UpdateEpisodeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -73,6 +73,25 @@ class SkillServiceStub:
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
+    UpdateEpisode: _grpc.UnaryUnaryMultiCallable[_skill_service_pb2.UpdateEpisodeRequest, _skill_service_pb2.UpdateEpisodeResponse]
+    """Changes the fields of an episode that the mask names: what is thought of it,
+    how it turned out, and how it is filed. What was done, by whom and when stays
+    as it was recorded: create another episode.
+
+    Searches find it by its new critique, reward and labels once the call
+    returns. What was made of episodes before is not changed along: the records
+    and findings of skills count the new outcome when ConsolidateSkills next
+    runs, and edges when Discover does; sessions of learning keep what they
+    imported. To change the reward does not change `success`, nor the other way
+    round: name both.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+    (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+    already waiting (nothing is changed).
+    """
     DeleteEpisode: _grpc.UnaryUnaryMultiCallable[_episode_pb2.DeleteEpisodeRequest, _episode_pb2.DeleteEpisodeResponse]
     """Deletes an episode. Deleting it again is NOT_FOUND.
 
@@ -224,6 +243,25 @@ class SkillServiceAsyncStub(SkillServiceStub):
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
+    """
+    UpdateEpisode: _aio.UnaryUnaryMultiCallable[_skill_service_pb2.UpdateEpisodeRequest, _skill_service_pb2.UpdateEpisodeResponse]  # type: ignore[assignment]
+    """Changes the fields of an episode that the mask names: what is thought of it,
+    how it turned out, and how it is filed. What was done, by whom and when stays
+    as it was recorded: create another episode.
+
+    Searches find it by its new critique, reward and labels once the call
+    returns. What was made of episodes before is not changed along: the records
+    and findings of skills count the new outcome when ConsolidateSkills next
+    runs, and edges when Discover does; sessions of learning keep what they
+    imported. To change the reward does not change `success`, nor the other way
+    round: name both.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+    (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+    already waiting (nothing is changed).
     """
     DeleteEpisode: _aio.UnaryUnaryMultiCallable[_episode_pb2.DeleteEpisodeRequest, _episode_pb2.DeleteEpisodeResponse]  # type: ignore[assignment]
     """Deletes an episode. Deleting it again is NOT_FOUND.
@@ -397,6 +435,31 @@ class SkillServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateEpisode(
+        self,
+        request: _skill_service_pb2.UpdateEpisodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_skill_service_pb2.UpdateEpisodeResponse, _abc.Awaitable[_skill_service_pb2.UpdateEpisodeResponse]]:
+        """Changes the fields of an episode that the mask names: what is thought of it,
+        how it turned out, and how it is filed. What was done, by whom and when stays
+        as it was recorded: create another episode.
+
+        Searches find it by its new critique, reward and labels once the call
+        returns. What was made of episodes before is not changed along: the records
+        and findings of skills count the new outcome when ConsolidateSkills next
+        runs, and edges when Discover does; sessions of learning keep what they
+        imported. To change the reward does not change `success`, nor the other way
+        round: name both.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
         """
 
     @_abc_1.abstractmethod

@@ -1654,7 +1654,8 @@ export interface EpisodeInit {
   createdAt?: Date | Timestamp | undefined;
   /**
    * Which of these fields were taken from the session's record when the episode
-   * was stored, because the request left them out, e.g. "task".
+   * was stored, because the request left them out, e.g. "task". One that
+   * UpdateEpisode has changed is no longer among them.
    * Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
    */
   filledFields?: readonly string[] | undefined;
@@ -5352,6 +5353,42 @@ export interface UpdateEdgeRequestInit {
 }
 
 /**
+ * A request to change an episode.
+ */
+export interface UpdateEpisodeRequestInit {
+  /**
+   * The episode: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   */
+  episode: EpisodeChanges;
+  /**
+   * Which fields of the episode to change.
+   * It may name critique, reward, success, tags, metadata.
+   * Required.
+   */
+  updateMask?: readonly string[] | FieldMask | undefined;
+}
+
+/**
+ * A request to change an experiment.
+ */
+export interface UpdateExperimentRequestInit {
+  /**
+   * The experiment: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   */
+  experiment: ExperimentChanges;
+  /**
+   * Which fields of the experiment to change.
+   * It may name name, description, metadata.
+   * Required.
+   */
+  updateMask?: readonly string[] | FieldMask | undefined;
+}
+
+/**
  * A request to change a lesson.
  */
 export interface UpdateLessonRequestInit {
@@ -5705,6 +5742,41 @@ export interface CausalEdgeChanges {
 }
 
 /**
+ * What may change of a Experiment.
+ */
+export interface ExperimentChanges {
+  /**
+   * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
+   */
+  id: string;
+  /**
+   * What it is called.
+   * Required; up to 200 characters, on one line; not blank.
+   */
+  name?: string | undefined;
+  /**
+   * What is expected and why, in words.
+   * Up to 8,192 characters.
+   */
+  description?: string | undefined;
+  /**
+   * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   */
+  metadata?: JsonObject | undefined;
+  /**
+   * Identifies this state of the experiment, not counting assignments and
+   * observations: it changes when the experiment does. Pass it to an update or a
+   * delete, and the call is refused (ABORTED) if the experiment has changed
+   * since; if empty, the call goes ahead in any case. Opaque: only compare it
+   * with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
  * What may change of a Lesson.
  */
 export interface LessonChanges {
@@ -5882,6 +5954,50 @@ export interface MemoryChanges {
    * call whose answer was lost. If the first attempt did arrive, the second is
    * refused, so read the memory before you conclude that someone else changed
    * it. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
+ * What may change of a Episode.
+ */
+export interface EpisodeChanges {
+  /**
+   * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
+   */
+  id: string;
+  /**
+   * What it thinks of it: what went well, what did not, what to do next time;
+   * may be empty.
+   * Up to 8,192 characters.
+   */
+  critique?: string | undefined;
+  /**
+   * How good the result was, by custom from 0 (worthless) to 1 (perfect).
+   * -1,000,000,000 to 10^9.
+   */
+  reward?: number | undefined;
+  /**
+   * Whether it succeeded.
+   */
+  success?: boolean | undefined;
+  /**
+   * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
+   */
+  metadata?: JsonObject | undefined;
+  /**
+   * Identifies this state of the episode: it changes when the
+   * episode does. Pass it to an update or a delete, and the call is refused
+   * (ABORTED) if the episode has changed since; if empty, the call goes ahead in
+   * any case. Opaque: only compare it with other etags.
    * Up to 100 characters, on one line.
    */
   etag?: string | undefined;

@@ -99,6 +99,7 @@ OPERATIONS: Mapping[str, MemoryOperation] = {
     "LearnService/ArchiveLesson": MemoryOperation(OperationName.UPDATE, record="lesson.id"),
     "LearnService/UnarchiveLesson": MemoryOperation(OperationName.UPDATE, record="lesson.id"),
     "LearnService/UpdateReflection": MemoryOperation(OperationName.UPDATE, record="reflection.id"),
+    "SkillService/UpdateEpisode": MemoryOperation(OperationName.UPDATE, record="episode.id"),
     "SkillService/UpdateSkill": MemoryOperation(OperationName.UPDATE, record="skill.id"),
     "MemoryService/DeleteMemories": MemoryOperation(OperationName.DELETE, counts=["deleted_count"]),
     "LearnService/DeleteLesson": MemoryOperation(OperationName.DELETE, record="lesson.id"),

@@ -6,13 +6,11 @@ from functools import partial
 
 from mneme.v1 import alert_service_pb2 as pb
 
-from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.edge.grpc.records import named_only
-from mneme_server.edge.grpc.schema_options import named_fields
+from mneme_server.edge.grpc.updates import changes_of
 from mneme_server.edge.grpc.validation import validate
 from mneme_server.features.alerts import messages as convert
 from mneme_server.features.alerts.channel_test import ChannelTest
@@ -74,14 +72,8 @@ class AlertServicer:
         self, request: pb.UpdateAlertRuleRequest, call: Call
     ) -> pb.UpdateAlertRuleResponse:
         """Change a rule."""
-        if not request.rule.id:
-            raise InvalidArgument(
-                "rule.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="rule.id"
-            )
-        named = named_fields(request)
         valid = {"name": "-", "condition": pb.ALERT_CONDITION_EVENT_COUNT_EXCEEDS}
-        validate(named_only(request.rule, [*named, "id", "etag"], **valid), prefix="rule")
-        changes = convert.read_rule.changes(request.rule, named, "rule")
+        changes = changes_of(request, "rule", convert.read_rule, **valid)
         with fields(
             id="rule.id",
             channels="rule.notify_channels[{item}]",

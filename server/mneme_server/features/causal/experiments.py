@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -202,6 +203,22 @@ class Experiments:
             )
             unit.get(SqlExperiments).save(done)
         return done, edge
+
+    def update(
+        self, tenant_id: str, experiment_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> Experiment:
+        """Change the given fields, none of which says what is compared or how subjects are drawn.
+
+        Raises:
+            NotFound: there is no such experiment.
+            Aborted: `etag` is given and is not the experiment's any more.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            before = _existing(unit, experiment_id, etag)
+            after = replace(before, **changes)
+            if after != before:
+                unit.get(SqlExperiments).save(after)
+        return after
 
     def delete(self, tenant_id: str, experiment_id: str, *, etag: str = "") -> Experiment:
         """Delete the experiment with its observations, and return it as it was.

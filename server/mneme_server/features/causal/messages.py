@@ -83,6 +83,13 @@ def new_experiment(request: experiment_pb2.CreateExperimentRequest) -> Experimen
 _new_experiment = MessageReader(
     experiment_pb2.CreateExperimentRequest, Experiment, spelled={"id": "experiment_id"}
 )
+read_experiment = MessageReader(
+    experiment_pb2.Experiment,
+    Experiment,
+    spelled={"result": ""},
+    unread=["assigned_count", "observation_count", "result", "etag"],
+)
+"""Return the experiment of a message, without what the server counts and concludes."""
 new_observation = MessageReader(
     experiment_pb2.RecordObservationRequest,
     Observation,

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from mneme.v1 import causal_pb2, causal_service_pb2, discovery_pb2, experiment_pb2
 
-from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.conversions import to_timestamp
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.edge.grpc.records import named_only
-from mneme_server.edge.grpc.schema_options import named_fields
-from mneme_server.edge.grpc.validation import validate
+from mneme_server.edge.grpc.updates import changes_of
 from mneme_server.features.causal import messages as convert
 from mneme_server.features.causal.chains import EffectChains
 from mneme_server.features.causal.discovery import require_known_before
@@ -72,13 +69,7 @@ class CausalServicer:
         self, request: causal_service_pb2.UpdateEdgeRequest, call: Call
     ) -> causal_service_pb2.UpdateEdgeResponse:
         """Change an edge."""
-        if not request.edge.id:
-            raise InvalidArgument(
-                "edge.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="edge.id"
-            )
-        named = named_fields(request)
-        validate(named_only(request.edge, [*named, "id", "etag"]), prefix="edge")
-        changes = convert.read_edge.changes(request.edge, named, "edge")
+        changes = changes_of(request, "edge", convert.read_edge)
         with fields(id="edge.id"):
             edge = self._edges.update(call.tenant, request.edge.id, changes, etag=request.edge.etag)
         return causal_service_pb2.UpdateEdgeResponse(edge=convert.edge(edge))
@@ -176,6 +167,19 @@ class CausalServicer:
             )
         return experiment_pb2.ConcludeExperimentResponse(
             experiment=convert.experiment(done), edge=None if edge is None else convert.edge(edge)
+        )
+
+    def UpdateExperiment(
+        self, request: causal_service_pb2.UpdateExperimentRequest, call: Call
+    ) -> causal_service_pb2.UpdateExperimentResponse:
+        """Change an experiment."""
+        changes = changes_of(request, "experiment", convert.read_experiment, name="-")
+        with fields(id="experiment.id"):
+            experiment = self._experiments.update(
+                call.tenant, request.experiment.id, changes, etag=request.experiment.etag
+            )
+        return causal_service_pb2.UpdateExperimentResponse(
+            experiment=convert.experiment(experiment)
         )
 
     def DeleteExperiment(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
@@ -132,6 +133,36 @@ class Episodes:
             if result.document.source_id in stored
         ]
         return found, answer
+
+    def update(
+        self, tenant_id: str, episode_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> Episode:
+        """Change the given fields. What was taken from a session's record is then the caller's.
+
+        What others change meanwhile is kept; with an `etag` it is the reason to refuse.
+
+        Raises:
+            NotFound: there is no such episode.
+            Aborted: `etag` is given and is not the episode's any more.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            while True:
+                with tenant.read() as unit:
+                    before = _existing(unit, episode_id, etag)
+                after = before.changed(changes)
+                if after == before:
+                    return before
+                vectors, of_tasks = self._embedded([after])  # Before the lock: it may take long.
+                if vectors is None:
+                    tenant.require_room(1)
+                with tenant.write() as unit:
+                    if _existing(unit, episode_id, etag).etag != before.etag:
+                        continue  # Somebody else changed it meanwhile: start from that.
+                    unit.get(SqlEpisodes).save([after], of_tasks)
+                    unit.documents.remove(EPISODE, [episode_id])
+                    unit.documents.add([_document(after)], vectors)
+                return after
 
     def delete(self, tenant_id: str, episode_id: str, *, etag: str = "") -> Episode:
         """Delete the episode, and return it as it was.

@@ -88,6 +88,13 @@ class Episode:
         """What tells this state of the episode from others."""
         return etag_of(self)
 
+    def changed(self, changes: Mapping[str, Any]) -> Episode:
+        """Return it with new values of some fields; those that differ nobody filled in."""
+        new = {name for name, value in changes.items() if value != getattr(self, name)}
+        return replace(
+            self, **changes, filled=tuple(name for name in self.filled if name not in new)
+        )
+
     def differing(self, other: Episode) -> list[str]:
         """Return the fields in which the content differs."""
         return [name for name in _EPISODE_CONTENT if getattr(self, name) != getattr(other, name)]

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 from mneme.v1 import episode_pb2, skill_service_pb2
 
-from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages, fitting
-from mneme_server.edge.grpc.records import named_only
-from mneme_server.edge.grpc.schema_options import named_fields
-from mneme_server.edge.grpc.validation import validate
+from mneme_server.edge.grpc.updates import changes_of
 from mneme_server.engine.corpus.imports import OnConflict
 from mneme_server.features.skills import messages as convert
 from mneme_server.features.skills.comparison import summarize_critiques
@@ -85,6 +82,17 @@ class SkillServicer:
             words_only=answer.words_only,
         )
 
+    def UpdateEpisode(
+        self, request: skill_service_pb2.UpdateEpisodeRequest, call: Call
+    ) -> skill_service_pb2.UpdateEpisodeResponse:
+        """Change an episode."""
+        changes = changes_of(request, "episode", convert.read_episode, task="-")
+        with fields(id="episode.id"):
+            episode = self._episodes.update(
+                call.tenant, request.episode.id, changes, etag=request.episode.etag
+            )
+        return skill_service_pb2.UpdateEpisodeResponse(episode=convert.episode(episode))
+
     def DeleteEpisode(
         self, request: episode_pb2.DeleteEpisodeRequest, call: Call
     ) -> episode_pb2.DeleteEpisodeResponse:
@@ -143,13 +151,7 @@ class SkillServicer:
         self, request: skill_service_pb2.UpdateSkillRequest, call: Call
     ) -> skill_service_pb2.UpdateSkillResponse:
         """Change a skill."""
-        if not request.skill.id:
-            raise InvalidArgument(
-                "skill.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="skill.id"
-            )
-        named = named_fields(request)
-        validate(named_only(request.skill, [*named, "id", "etag"], name="-"), prefix="skill")
-        changes = convert.read_skill.changes(request.skill, named, "skill")
+        changes = changes_of(request, "skill", convert.read_skill, name="-")
         with fields(id="skill.id", name="skill.name"):
             skill = self._skills.update(
                 call.tenant, request.skill.id, changes, etag=request.skill.etag

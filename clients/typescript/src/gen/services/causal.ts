@@ -20,6 +20,7 @@ import type {
   TraceEffectsRequestInit,
   UpdateDiscoveryScheduleRequestInit,
   UpdateEdgeRequestInit,
+  UpdateExperimentRequestInit,
 } from "../inits.js";
 import type {
   CausalEdge,
@@ -29,7 +30,10 @@ import type {
   ListEdgesResponse,
   TraceEffectsResponse,
 } from "../mneme/v1/causal_pb.js";
-import type { UpdateEdgeResponse } from "../mneme/v1/causal_service_pb.js";
+import type {
+  UpdateEdgeResponse,
+  UpdateExperimentResponse,
+} from "../mneme/v1/causal_service_pb.js";
 import type {
   DiscoverResponse,
   GetDiscoveryScheduleResponse,
@@ -175,6 +179,18 @@ export interface CausalMethods {
    */
   concludeExperiment(request: ConcludeExperimentRequestInit, options?: CallOptions): Promise<ConcludeExperimentResponse>;
   /**
+   * Changes the fields of an experiment that the mask names: what it is called
+   * and what is said about it, also after it was concluded. What is compared and
+   * how subjects are drawn stays as it is, so that all of them were drawn in one
+   * way: create another experiment.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the experiment has changed since (nothing is changed).
+   */
+  updateExperiment(request: UpdateExperimentRequestInit, options?: CallOptions): Promise<UpdateExperimentResponse>;
+  /**
    * Deletes an experiment with its observations. The edge that it ended with
    * stays. Deleting it again is NOT_FOUND.
    *
@@ -309,6 +325,12 @@ export const causalMethods: ServiceMethods<CausalMethods> = {
     concludeExperiment: {
       method: CausalService.method.concludeExperiment,
       repeatable: true,
+      madeIds: [],
+    },
+    updateExperiment: {
+      method: CausalService.method.updateExperiment,
+      repeatable: true,
+      update: "experiment",
       madeIds: [],
     },
     deleteExperiment: {

@@ -20,6 +20,7 @@ import type {
   SearchEpisodesRequestInit,
   SearchSkillsRequestInit,
   UnlinkSkillsRequestInit,
+  UpdateEpisodeRequestInit,
   UpdateSkillRequestInit,
 } from "../inits.js";
 import type {
@@ -43,6 +44,7 @@ import type {
   SearchSkillsResponse,
   Skill,
   UnlinkSkillsResponse,
+  UpdateEpisodeResponse,
   UpdateSkillResponse,
 } from "../mneme/v1/skill_service_pb.js";
 import { SkillService } from "../mneme/v1/skill_service_pb.js";
@@ -93,6 +95,26 @@ export interface SkillMethods {
    * Errors: INVALID_ARGUMENT.
    */
   searchEpisodes(request: SearchEpisodesRequestInit, options?: CallOptions): Promise<SearchEpisodesResponse>;
+  /**
+   * Changes the fields of an episode that the mask names: what is thought of it,
+   * how it turned out, and how it is filed. What was done, by whom and when stays
+   * as it was recorded: create another episode.
+   *
+   * Searches find it by its new critique, reward and labels once the call
+   * returns. What was made of episodes before is not changed along: the records
+   * and findings of skills count the new outcome when ConsolidateSkills next
+   * runs, and edges when Discover does; sessions of learning keep what they
+   * imported. To change the reward does not change `success`, nor the other way
+   * round: name both.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+   * (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+   * already waiting (nothing is changed).
+   */
+  updateEpisode(request: UpdateEpisodeRequestInit, options?: CallOptions): Promise<UpdateEpisodeResponse>;
   /**
    * Deletes an episode. Deleting it again is NOT_FOUND.
    *
@@ -256,6 +278,12 @@ export const skillMethods: ServiceMethods<SkillMethods> = {
     searchEpisodes: {
       method: SkillService.method.searchEpisodes,
       repeatable: true,
+      madeIds: [],
+    },
+    updateEpisode: {
+      method: SkillService.method.updateEpisode,
+      repeatable: true,
+      update: "episode",
       madeIds: [],
     },
     deleteEpisode: {

@@ -12,7 +12,7 @@ import type { CausalEdge, CausalEdgeJson, CreateEdgeRequestSchema, CreateEdgeRes
 import { file_mneme_v1_causal } from "./causal_pb.js";
 import type { DiscoverRequestSchema, DiscoverResponseSchema, GetDiscoveryScheduleRequestSchema, GetDiscoveryScheduleResponseSchema, UpdateDiscoveryScheduleRequestSchema, UpdateDiscoveryScheduleResponseSchema } from "./discovery_pb.js";
 import { file_mneme_v1_discovery } from "./discovery_pb.js";
-import type { AnalyzeExperimentRequestSchema, AnalyzeExperimentResponseSchema, AssignTreatmentRequestSchema, AssignTreatmentResponseSchema, ConcludeExperimentRequestSchema, ConcludeExperimentResponseSchema, CreateExperimentRequestSchema, CreateExperimentResponseSchema, DeleteExperimentRequestSchema, DeleteExperimentResponseSchema, GetExperimentRequestSchema, GetExperimentResponseSchema, ListExperimentsRequestSchema, ListExperimentsResponseSchema, RecordObservationRequestSchema, RecordObservationResponseSchema } from "./experiment_pb.js";
+import type { AnalyzeExperimentRequestSchema, AnalyzeExperimentResponseSchema, AssignTreatmentRequestSchema, AssignTreatmentResponseSchema, ConcludeExperimentRequestSchema, ConcludeExperimentResponseSchema, CreateExperimentRequestSchema, CreateExperimentResponseSchema, DeleteExperimentRequestSchema, DeleteExperimentResponseSchema, Experiment, ExperimentJson, GetExperimentRequestSchema, GetExperimentResponseSchema, ListExperimentsRequestSchema, ListExperimentsResponseSchema, RecordObservationRequestSchema, RecordObservationResponseSchema } from "./experiment_pb.js";
 import { file_mneme_v1_experiment } from "./experiment_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -20,7 +20,99 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/causal_service.proto.
  */
 export const file_mneme_v1_causal_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9jYXVzYWxfc2VydmljZS5wcm90bxIIbW5lbWUudjEibAoRVXBkYXRlRWRnZVJlcXVlc3QSJAoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2VCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChJVcGRhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UygwwKDUNhdXNhbFNlcnZpY2USTAoKQ3JlYXRlRWRnZRIbLm1uZW1lLnYxLkNyZWF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuQ3JlYXRlRWRnZVJlc3BvbnNlIgOQAgASQwoHR2V0RWRnZRIYLm1uZW1lLnYxLkdldEVkZ2VSZXF1ZXN0GhkubW5lbWUudjEuR2V0RWRnZVJlc3BvbnNlIgOQAgESSQoJTGlzdEVkZ2VzEhoubW5lbWUudjEuTGlzdEVkZ2VzUmVxdWVzdBobLm1uZW1lLnYxLkxpc3RFZGdlc1Jlc3BvbnNlIgOQAgESTAoKVXBkYXRlRWRnZRIbLm1uZW1lLnYxLlVwZGF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuVXBkYXRlRWRnZVJlc3BvbnNlIgOQAgISTAoKRGVsZXRlRWRnZRIbLm1uZW1lLnYxLkRlbGV0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuRGVsZXRlRWRnZVJlc3BvbnNlIgOQAgISUgoMVHJhY2VFZmZlY3RzEh0ubW5lbWUudjEuVHJhY2VFZmZlY3RzUmVxdWVzdBoeLm1uZW1lLnYxLlRyYWNlRWZmZWN0c1Jlc3BvbnNlIgOQAgESXgoQQ3JlYXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkNyZWF0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuQ3JlYXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgASVQoNR2V0RXhwZXJpbWVudBIeLm1uZW1lLnYxLkdldEV4cGVyaW1lbnRSZXF1ZXN0Gh8ubW5lbWUudjEuR2V0RXhwZXJpbWVudFJlc3BvbnNlIgOQAgESWwoPTGlzdEV4cGVyaW1lbnRzEiAubW5lbWUudjEuTGlzdEV4cGVyaW1lbnRzUmVxdWVzdBohLm1uZW1lLnYxLkxpc3RFeHBlcmltZW50c1Jlc3BvbnNlIgOQAgESWwoPQXNzaWduVHJlYXRtZW50EiAubW5lbWUudjEuQXNzaWduVHJlYXRtZW50UmVxdWVzdBohLm1uZW1lLnYxLkFzc2lnblRyZWF0bWVudFJlc3BvbnNlIgOQAgISYQoRUmVjb3JkT2JzZXJ2YXRpb24SIi5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlcXVlc3QaIy5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlc3BvbnNlIgOQAgASYQoRQW5hbHl6ZUV4cGVyaW1lbnQSIi5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlcXVlc3QaIy5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlc3BvbnNlIgOQAgESZAoSQ29uY2x1ZGVFeHBlcmltZW50EiMubW5lbWUudjEuQ29uY2x1ZGVFeHBlcmltZW50UmVxdWVzdBokLm1uZW1lLnYxLkNvbmNsdWRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISXgoQRGVsZXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkRlbGV0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuRGVsZXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISRgoIRGlzY292ZXISGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QaGi5tbmVtZS52MS5EaXNjb3ZlclJlc3BvbnNlIgOQAgASagoUR2V0RGlzY292ZXJ5U2NoZWR1bGUSJS5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaJi5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgEScwoXVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGUSKC5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaKS5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_google_protobuf_field_mask, file_mneme_v1_causal, file_mneme_v1_discovery, file_mneme_v1_experiment]);
+  fileDesc("Ch1tbmVtZS92MS9jYXVzYWxfc2VydmljZS5wcm90bxIIbW5lbWUudjEieAoXVXBkYXRlRXhwZXJpbWVudFJlcXVlc3QSKgoKZXhwZXJpbWVudBgBIAEoCzIULm1uZW1lLnYxLkV4cGVyaW1lbnRCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACJEChhVcGRhdGVFeHBlcmltZW50UmVzcG9uc2USKAoKZXhwZXJpbWVudBgBIAEoCzIULm1uZW1lLnYxLkV4cGVyaW1lbnQibAoRVXBkYXRlRWRnZVJlcXVlc3QSJAoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2VCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI4ChJVcGRhdGVFZGdlUmVzcG9uc2USIgoEZWRnZRgBIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2Uy4wwKDUNhdXNhbFNlcnZpY2USTAoKQ3JlYXRlRWRnZRIbLm1uZW1lLnYxLkNyZWF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuQ3JlYXRlRWRnZVJlc3BvbnNlIgOQAgASQwoHR2V0RWRnZRIYLm1uZW1lLnYxLkdldEVkZ2VSZXF1ZXN0GhkubW5lbWUudjEuR2V0RWRnZVJlc3BvbnNlIgOQAgESSQoJTGlzdEVkZ2VzEhoubW5lbWUudjEuTGlzdEVkZ2VzUmVxdWVzdBobLm1uZW1lLnYxLkxpc3RFZGdlc1Jlc3BvbnNlIgOQAgESTAoKVXBkYXRlRWRnZRIbLm1uZW1lLnYxLlVwZGF0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuVXBkYXRlRWRnZVJlc3BvbnNlIgOQAgISTAoKRGVsZXRlRWRnZRIbLm1uZW1lLnYxLkRlbGV0ZUVkZ2VSZXF1ZXN0GhwubW5lbWUudjEuRGVsZXRlRWRnZVJlc3BvbnNlIgOQAgISUgoMVHJhY2VFZmZlY3RzEh0ubW5lbWUudjEuVHJhY2VFZmZlY3RzUmVxdWVzdBoeLm1uZW1lLnYxLlRyYWNlRWZmZWN0c1Jlc3BvbnNlIgOQAgESXgoQQ3JlYXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkNyZWF0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuQ3JlYXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgASVQoNR2V0RXhwZXJpbWVudBIeLm1uZW1lLnYxLkdldEV4cGVyaW1lbnRSZXF1ZXN0Gh8ubW5lbWUudjEuR2V0RXhwZXJpbWVudFJlc3BvbnNlIgOQAgESWwoPTGlzdEV4cGVyaW1lbnRzEiAubW5lbWUudjEuTGlzdEV4cGVyaW1lbnRzUmVxdWVzdBohLm1uZW1lLnYxLkxpc3RFeHBlcmltZW50c1Jlc3BvbnNlIgOQAgESWwoPQXNzaWduVHJlYXRtZW50EiAubW5lbWUudjEuQXNzaWduVHJlYXRtZW50UmVxdWVzdBohLm1uZW1lLnYxLkFzc2lnblRyZWF0bWVudFJlc3BvbnNlIgOQAgISYQoRUmVjb3JkT2JzZXJ2YXRpb24SIi5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlcXVlc3QaIy5tbmVtZS52MS5SZWNvcmRPYnNlcnZhdGlvblJlc3BvbnNlIgOQAgASYQoRQW5hbHl6ZUV4cGVyaW1lbnQSIi5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlcXVlc3QaIy5tbmVtZS52MS5BbmFseXplRXhwZXJpbWVudFJlc3BvbnNlIgOQAgESZAoSQ29uY2x1ZGVFeHBlcmltZW50EiMubW5lbWUudjEuQ29uY2x1ZGVFeHBlcmltZW50UmVxdWVzdBokLm1uZW1lLnYxLkNvbmNsdWRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISXgoQVXBkYXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLlVwZGF0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuVXBkYXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISXgoQRGVsZXRlRXhwZXJpbWVudBIhLm1uZW1lLnYxLkRlbGV0ZUV4cGVyaW1lbnRSZXF1ZXN0GiIubW5lbWUudjEuRGVsZXRlRXhwZXJpbWVudFJlc3BvbnNlIgOQAgISRgoIRGlzY292ZXISGS5tbmVtZS52MS5EaXNjb3ZlclJlcXVlc3QaGi5tbmVtZS52MS5EaXNjb3ZlclJlc3BvbnNlIgOQAgASagoUR2V0RGlzY292ZXJ5U2NoZWR1bGUSJS5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaJi5tbmVtZS52MS5HZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgEScwoXVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGUSKC5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QaKS5tbmVtZS52MS5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlIgOQAgJiBnByb3RvMw", [file_google_protobuf_field_mask, file_mneme_v1_causal, file_mneme_v1_discovery, file_mneme_v1_experiment]);
+
+/**
+ * A request to change an experiment.
+ *
+ * @generated from message mneme.v1.UpdateExperimentRequest
+ */
+export type UpdateExperimentRequest = Message<"mneme.v1.UpdateExperimentRequest"> & {
+  /**
+   * The experiment: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Experiment experiment = 1;
+   */
+  experiment?: Experiment;
+
+  /**
+   * Which fields of the experiment to change.
+   * It may name name, description, metadata.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask;
+};
+
+/**
+ * A request to change an experiment.
+ *
+ * @generated from message mneme.v1.UpdateExperimentRequest
+ */
+export type UpdateExperimentRequestJson = {
+  /**
+   * The experiment: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Experiment experiment = 1;
+   */
+  experiment?: ExperimentJson;
+
+  /**
+   * Which fields of the experiment to change.
+   * It may name name, description, metadata.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateExperimentRequest.
+ * Use `create(UpdateExperimentRequestSchema)` to create a new message.
+ */
+export const UpdateExperimentRequestSchema: GenMessage<UpdateExperimentRequest, {jsonType: UpdateExperimentRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_causal_service, 0);
+
+/**
+ * The changed experiment.
+ *
+ * @generated from message mneme.v1.UpdateExperimentResponse
+ */
+export type UpdateExperimentResponse = Message<"mneme.v1.UpdateExperimentResponse"> & {
+  /**
+   * The experiment as it is now.
+   *
+   * @generated from field: mneme.v1.Experiment experiment = 1;
+   */
+  experiment?: Experiment;
+};
+
+/**
+ * The changed experiment.
+ *
+ * @generated from message mneme.v1.UpdateExperimentResponse
+ */
+export type UpdateExperimentResponseJson = {
+  /**
+   * The experiment as it is now.
+   *
+   * @generated from field: mneme.v1.Experiment experiment = 1;
+   */
+  experiment?: ExperimentJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateExperimentResponse.
+ * Use `create(UpdateExperimentResponseSchema)` to create a new message.
+ */
+export const UpdateExperimentResponseSchema: GenMessage<UpdateExperimentResponse, {jsonType: UpdateExperimentResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_causal_service, 1);
 
 /**
  * A request to change an edge.
@@ -79,7 +171,7 @@ export type UpdateEdgeRequestJson = {
  * Use `create(UpdateEdgeRequestSchema)` to create a new message.
  */
 export const UpdateEdgeRequestSchema: GenMessage<UpdateEdgeRequest, {jsonType: UpdateEdgeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_causal_service, 0);
+  messageDesc(file_mneme_v1_causal_service, 2);
 
 /**
  * The changed edge.
@@ -114,7 +206,7 @@ export type UpdateEdgeResponseJson = {
  * Use `create(UpdateEdgeResponseSchema)` to create a new message.
  */
 export const UpdateEdgeResponseSchema: GenMessage<UpdateEdgeResponse, {jsonType: UpdateEdgeResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_causal_service, 1);
+  messageDesc(file_mneme_v1_causal_service, 3);
 
 /**
  * CausalService keeps what brings about what: as its callers state it, as
@@ -321,6 +413,24 @@ export const CausalService: GenService<{
     methodKind: "unary";
     input: typeof ConcludeExperimentRequestSchema;
     output: typeof ConcludeExperimentResponseSchema;
+  },
+  /**
+   * Changes the fields of an experiment that the mask names: what it is called
+   * and what is said about it, also after it was concluded. What is compared and
+   * how subjects are drawn stays as it is, so that all of them were drawn in one
+   * way: create another experiment.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the experiment has changed since (nothing is changed).
+   *
+   * @generated from rpc mneme.v1.CausalService.UpdateExperiment
+   */
+  updateExperiment: {
+    methodKind: "unary";
+    input: typeof UpdateExperimentRequestSchema;
+    output: typeof UpdateExperimentResponseSchema;
   },
   /**
    * Deletes an experiment with its observations. The edge that it ended with

@@ -168,7 +168,8 @@ export type Episode = Message<"mneme.v1.Episode"> & {
 
   /**
    * Which of these fields were taken from the session's record when the episode
-   * was stored, because the request left them out, e.g. "task".
+   * was stored, because the request left them out, e.g. "task". One that
+   * UpdateEpisode has changed is no longer among them.
    * Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
    *
    * @generated from field: repeated string filled_fields = 19;
@@ -349,7 +350,8 @@ export type EpisodeJson = {
 
   /**
    * Which of these fields were taken from the session's record when the episode
-   * was stored, because the request left them out, e.g. "task".
+   * was stored, because the request left them out, e.g. "task". One that
+   * UpdateEpisode has changed is no longer among them.
    * Up to 32 entries, each of the form `^[a-z_]{1,40}$`.
    *
    * @generated from field: repeated string filled_fields = 19;

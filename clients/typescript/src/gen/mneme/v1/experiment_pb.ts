@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/experiment.proto.
  */
 export const file_mneme_v1_experiment: GenFile = /*@__PURE__*/
-  fileDesc("ChltbmVtZS92MS9leHBlcmltZW50LnByb3RvEghtbmVtZS52MSLQAwoKRXhwZXJpbWVudBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBWNhdXNlGAMgASgJEg4KBmVmZmVjdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCRISCgpibG9ja19zaXplGAYgASgFEhkKEXRyZWF0ZWRfcGVyX2Jsb2NrGAcgASgFEgwKBHNlZWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EioKBnN0YXR1cxgKIAEoDjIaLm1uZW1lLnYxLkV4cGVyaW1lbnRTdGF0dXMSFgoOYXNzaWduZWRfY291bnQYCyABKAMSGQoRb2JzZXJ2YXRpb25fY291bnQYDCABKAMSKgoGcmVzdWx0GA0gASgLMhoubW5lbWUudjEuRXhwZXJpbWVudFJlc3VsdBIPCgdlZGdlX2lkGA4gASgJEi4KCmNyZWF0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGNvbXBsZXRlZF9hdBgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoEZXRhZxgRIAEoCUIAImAKDUV4cGVyaW1lbnRBcm0SDQoFY291bnQYASABKAMSEQoEbWVhbhgCIAEoAUgAiAEBEhYKCWRldmlhdGlvbhgDIAEoAUgBiAEBQgcKBV9tZWFuQgwKCl9kZXZpYXRpb24i7QIKEEV4cGVyaW1lbnRSZXN1bHQSKgoJdHJlYXRtZW50GAEgASgLMhcubW5lbWUudjEuRXhwZXJpbWVudEFybRIoCgdjb250cm9sGAIgASgLMhcubW5lbWUudjEuRXhwZXJpbWVudEFybRITCgZ1cGxpZnQYAyABKAFIAIgBARIUCgdwX3ZhbHVlGAQgASgBSAGIAQESEAoDbG93GAUgASgBSAKIAQESEQoEaGlnaBgGIAEoAUgDiAEBEhsKDnNlcXVlbnRpYWxfbG93GAcgASgBSASIAQESHAoPc2VxdWVudGlhbF9oaWdoGAggASgBSAWIAQESGgoSbm90X2Fzc2lnbmVkX2NvdW50GAkgASgDEg0KBW5vdGVzGAogAygJQgkKB191cGxpZnRCCgoIX3BfdmFsdWVCBgoEX2xvd0IHCgVfaGlnaEIRCg9fc2VxdWVudGlhbF9sb3dCEgoQX3NlcXVlbnRpYWxfaGlnaCLsAQoXQ3JlYXRlRXhwZXJpbWVudFJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEg8KBWNhdXNlGAIgASgJQgASEAoGZWZmZWN0GAMgASgJQgASFQoLZGVzY3JpcHRpb24YBCABKAlCABIUCgpibG9ja19zaXplGAUgASgFQgASGwoRdHJlYXRlZF9wZXJfYmxvY2sYBiABKAVCABIOCgRzZWVkGAcgASgJQgASKwoIbWV0YWRhdGEYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASFwoNZXhwZXJpbWVudF9pZBgJIAEoCUIAIkQKGENyZWF0ZUV4cGVyaW1lbnRSZXNwb25zZRIoCgpleHBlcmltZW50GAEgASgLMhQubW5lbWUudjEuRXhwZXJpbWVudCIvChRHZXRFeHBlcmltZW50UmVxdWVzdBIXCg1leHBlcmltZW50X2lkGAEgASgJQgAiQQoVR2V0RXhwZXJpbWVudFJlc3BvbnNlEigKCmV4cGVyaW1lbnQYASABKAsyFC5tbmVtZS52MS5FeHBlcmltZW50InEKFkxpc3RFeHBlcmltZW50c1JlcXVlc3QSLAoGc3RhdHVzGAEgASgOMhoubW5lbWUudjEuRXhwZXJpbWVudFN0YXR1c0IAEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJxChdMaXN0RXhwZXJpbWVudHNSZXNwb25zZRIpCgtleHBlcmltZW50cxgBIAMoCzIULm1uZW1lLnYxLkV4cGVyaW1lbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiVwoWQXNzaWduVHJlYXRtZW50UmVxdWVzdBIXCg1leHBlcmltZW50X2lkGAEgASgJQgASEQoHc3ViamVjdBgCIAEoCUIAEhEKB3N0cmF0dW0YAyABKAlCACJ3ChdBc3NpZ25UcmVhdG1lbnRSZXNwb25zZRIRCgl0cmVhdG1lbnQYASABKAgSGAoQYWxyZWFkeV9hc3NpZ25lZBgCIAEoCBIvCgthc3NpZ25lZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi+AEKGFJlY29yZE9ic2VydmF0aW9uUmVxdWVzdBIXCg1leHBlcmltZW50X2lkGAEgASgJQgASEQoHb3V0Y29tZRgCIAEoAUIAEhEKB3N1YmplY3QYAyABKAlCABIWCgl0cmVhdG1lbnQYBCABKAhIAIgBARIqCgdjb250ZXh0GAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEjEKC29ic2VydmVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIAEhgKDm9ic2VydmF0aW9uX2lkGAcgASgJQgBCDAoKX3RyZWF0bWVudCJhChlSZWNvcmRPYnNlcnZhdGlvblJlc3BvbnNlEhYKDm9ic2VydmF0aW9uX2lkGAEgASgJEhEKCXRyZWF0bWVudBgCIAEoCBIZChFvYnNlcnZhdGlvbl9jb3VudBgDIAEoAyIzChhBbmFseXplRXhwZXJpbWVudFJlcXVlc3QSFwoNZXhwZXJpbWVudF9pZBgBIAEoCUIAInEKGUFuYWx5emVFeHBlcmltZW50UmVzcG9uc2USKAoKZXhwZXJpbWVudBgBIAEoCzIULm1uZW1lLnYxLkV4cGVyaW1lbnQSKgoGcmVzdWx0GAIgASgLMhoubW5lbWUudjEuRXhwZXJpbWVudFJlc3VsdCJKChlDb25jbHVkZUV4cGVyaW1lbnRSZXF1ZXN0EhcKDWV4cGVyaW1lbnRfaWQYASABKAlCABIUCgx3aXRob3V0X2VkZ2UYAiABKAgiagoaQ29uY2x1ZGVFeHBlcmltZW50UmVzcG9uc2USKAoKZXhwZXJpbWVudBgBIAEoCzIULm1uZW1lLnYxLkV4cGVyaW1lbnQSIgoEZWRnZRgCIAEoCzIULm1uZW1lLnYxLkNhdXNhbEVkZ2UiQgoXRGVsZXRlRXhwZXJpbWVudFJlcXVlc3QSFwoNZXhwZXJpbWVudF9pZBgBIAEoCUIAEg4KBGV0YWcYAiABKAlCACJEChhEZWxldGVFeHBlcmltZW50UmVzcG9uc2USKAoKZXhwZXJpbWVudBgBIAEoCzIULm1uZW1lLnYxLkV4cGVyaW1lbnQqdQoQRXhwZXJpbWVudFN0YXR1cxIhCh1FWFBFUklNRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEh0KGUVYUEVSSU1FTlRfU1RBVFVTX1JVTk5JTkcQARIfChtFWFBFUklNRU5UX1NUQVRVU19DT01QTEVURUQQAmIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_causal]);
+  fileDesc("ChltbmVtZS92MS9leHBlcmltZW50LnByb3RvEghtbmVtZS52MSLaAwoKRXhwZXJpbWVudBIMCgJpZBgBIAEoCUIAEg4KBG5hbWUYAiABKAlCABINCgVjYXVzZRgDIAEoCRIOCgZlZmZlY3QYBCABKAkSFQoLZGVzY3JpcHRpb24YBSABKAlCABISCgpibG9ja19zaXplGAYgASgFEhkKEXRyZWF0ZWRfcGVyX2Jsb2NrGAcgASgFEgwKBHNlZWQYCCABKAkSKwoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASKgoGc3RhdHVzGAogASgOMhoubW5lbWUudjEuRXhwZXJpbWVudFN0YXR1cxIWCg5hc3NpZ25lZF9jb3VudBgLIAEoAxIZChFvYnNlcnZhdGlvbl9jb3VudBgMIAEoAxIqCgZyZXN1bHQYDSABKAsyGi5tbmVtZS52MS5FeHBlcmltZW50UmVzdWx0EhEKB2VkZ2VfaWQYDiABKAlCABIuCgpjcmVhdGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxjb21wbGV0ZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYESABKAlCACJgCg1FeHBlcmltZW50QXJtEg0KBWNvdW50GAEgASgDEhEKBG1lYW4YAiABKAFIAIgBARIWCglkZXZpYXRpb24YAyABKAFIAYgBAUIHCgVfbWVhbkIMCgpfZGV2aWF0aW9uIu0CChBFeHBlcmltZW50UmVzdWx0EioKCXRyZWF0bWVudBgBIAEoCzIXLm1uZW1lLnYxLkV4cGVyaW1lbnRBcm0SKAoHY29udHJvbBgCIAEoCzIXLm1uZW1lLnYxLkV4cGVyaW1lbnRBcm0SEwoGdXBsaWZ0GAMgASgBSACIAQESFAoHcF92YWx1ZRgEIAEoAUgBiAEBEhAKA2xvdxgFIAEoAUgCiAEBEhEKBGhpZ2gYBiABKAFIA4gBARIbCg5zZXF1ZW50aWFsX2xvdxgHIAEoAUgEiAEBEhwKD3NlcXVlbnRpYWxfaGlnaBgIIAEoAUgFiAEBEhoKEm5vdF9hc3NpZ25lZF9jb3VudBgJIAEoAxINCgVub3RlcxgKIAMoCUIJCgdfdXBsaWZ0QgoKCF9wX3ZhbHVlQgYKBF9sb3dCBwoFX2hpZ2hCEQoPX3NlcXVlbnRpYWxfbG93QhIKEF9zZXF1ZW50aWFsX2hpZ2gi7AEKF0NyZWF0ZUV4cGVyaW1lbnRSZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIPCgVjYXVzZRgCIAEoCUIAEhAKBmVmZmVjdBgDIAEoCUIAEhUKC2Rlc2NyaXB0aW9uGAQgASgJQgASFAoKYmxvY2tfc2l6ZRgFIAEoBUIAEhsKEXRyZWF0ZWRfcGVyX2Jsb2NrGAYgASgFQgASDgoEc2VlZBgHIAEoCUIAEisKCG1ldGFkYXRhGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEhcKDWV4cGVyaW1lbnRfaWQYCSABKAlCACJEChhDcmVhdGVFeHBlcmltZW50UmVzcG9uc2USKAoKZXhwZXJpbWVudBgBIAEoCzIULm1uZW1lLnYxLkV4cGVyaW1lbnQiLwoUR2V0RXhwZXJpbWVudFJlcXVlc3QSFwoNZXhwZXJpbWVudF9pZBgBIAEoCUIAIkEKFUdldEV4cGVyaW1lbnRSZXNwb25zZRIoCgpleHBlcmltZW50GAEgASgLMhQubW5lbWUudjEuRXhwZXJpbWVudCJxChZMaXN0RXhwZXJpbWVudHNSZXF1ZXN0EiwKBnN0YXR1cxgBIAEoDjIaLm1uZW1lLnYxLkV4cGVyaW1lbnRTdGF0dXNCABITCglwYWdlX3NpemUYAiABKAVCABIUCgpwYWdlX3Rva2VuGAMgASgJQgAicQoXTGlzdEV4cGVyaW1lbnRzUmVzcG9uc2USKQoLZXhwZXJpbWVudHMYASADKAsyFC5tbmVtZS52MS5FeHBlcmltZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIlcKFkFzc2lnblRyZWF0bWVudFJlcXVlc3QSFwoNZXhwZXJpbWVudF9pZBgBIAEoCUIAEhEKB3N1YmplY3QYAiABKAlCABIRCgdzdHJhdHVtGAMgASgJQgAidwoXQXNzaWduVHJlYXRtZW50UmVzcG9uc2USEQoJdHJlYXRtZW50GAEgASgIEhgKEGFscmVhZHlfYXNzaWduZWQYAiABKAgSLwoLYXNzaWduZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvgBChhSZWNvcmRPYnNlcnZhdGlvblJlcXVlc3QSFwoNZXhwZXJpbWVudF9pZBgBIAEoCUIAEhEKB291dGNvbWUYAiABKAFCABIRCgdzdWJqZWN0GAMgASgJQgASFgoJdHJlYXRtZW50GAQgASgISACIAQESKgoHY29udGV4dBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIxCgtvYnNlcnZlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCABIYCg5vYnNlcnZhdGlvbl9pZBgHIAEoCUIAQgwKCl90cmVhdG1lbnQiYQoZUmVjb3JkT2JzZXJ2YXRpb25SZXNwb25zZRIWCg5vYnNlcnZhdGlvbl9pZBgBIAEoCRIRCgl0cmVhdG1lbnQYAiABKAgSGQoRb2JzZXJ2YXRpb25fY291bnQYAyABKAMiMwoYQW5hbHl6ZUV4cGVyaW1lbnRSZXF1ZXN0EhcKDWV4cGVyaW1lbnRfaWQYASABKAlCACJxChlBbmFseXplRXhwZXJpbWVudFJlc3BvbnNlEigKCmV4cGVyaW1lbnQYASABKAsyFC5tbmVtZS52MS5FeHBlcmltZW50EioKBnJlc3VsdBgCIAEoCzIaLm1uZW1lLnYxLkV4cGVyaW1lbnRSZXN1bHQiSgoZQ29uY2x1ZGVFeHBlcmltZW50UmVxdWVzdBIXCg1leHBlcmltZW50X2lkGAEgASgJQgASFAoMd2l0aG91dF9lZGdlGAIgASgIImoKGkNvbmNsdWRlRXhwZXJpbWVudFJlc3BvbnNlEigKCmV4cGVyaW1lbnQYASABKAsyFC5tbmVtZS52MS5FeHBlcmltZW50EiIKBGVkZ2UYAiABKAsyFC5tbmVtZS52MS5DYXVzYWxFZGdlIkIKF0RlbGV0ZUV4cGVyaW1lbnRSZXF1ZXN0EhcKDWV4cGVyaW1lbnRfaWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiRAoYRGVsZXRlRXhwZXJpbWVudFJlc3BvbnNlEigKCmV4cGVyaW1lbnQYASABKAsyFC5tbmVtZS52MS5FeHBlcmltZW50KnUKEEV4cGVyaW1lbnRTdGF0dXMSIQodRVhQRVJJTUVOVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIdChlFWFBFUklNRU5UX1NUQVRVU19SVU5OSU5HEAESHwobRVhQRVJJTUVOVF9TVEFUVVNfQ09NUExFVEVEEAJiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_causal]);
 
 /**
  * Experiment compares subjects that get a cause with others that do not, as
@@ -27,6 +27,7 @@ export const file_mneme_v1_experiment: GenFile = /*@__PURE__*/
 export type Experiment = Message<"mneme.v1.Experiment"> & {
   /**
    * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
@@ -34,6 +35,7 @@ export type Experiment = Message<"mneme.v1.Experiment"> & {
 
   /**
    * What it is called.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string name = 2;
    */
@@ -55,6 +57,7 @@ export type Experiment = Message<"mneme.v1.Experiment"> & {
 
   /**
    * What is expected and why, in words.
+   * Up to 8,192 characters.
    *
    * @generated from field: string description = 5;
    */
@@ -83,6 +86,7 @@ export type Experiment = Message<"mneme.v1.Experiment"> & {
 
   /**
    * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -118,6 +122,7 @@ export type Experiment = Message<"mneme.v1.Experiment"> & {
 
   /**
    * The edge that it ended with; empty if none.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string edge_id = 14;
    */
@@ -143,6 +148,7 @@ export type Experiment = Message<"mneme.v1.Experiment"> & {
    * delete, and the call is refused (ABORTED) if the experiment has changed
    * since; if empty, the call goes ahead in any case. Opaque: only compare it
    * with other etags.
+   * Up to 100 characters, on one line.
    *
    * @generated from field: string etag = 17;
    */
@@ -158,6 +164,7 @@ export type Experiment = Message<"mneme.v1.Experiment"> & {
 export type ExperimentJson = {
   /**
    * Unique in the tenant: the caller's, or a ULID made by the server.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
@@ -165,6 +172,7 @@ export type ExperimentJson = {
 
   /**
    * What it is called.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string name = 2;
    */
@@ -186,6 +194,7 @@ export type ExperimentJson = {
 
   /**
    * What is expected and why, in words.
+   * Up to 8,192 characters.
    *
    * @generated from field: string description = 5;
    */
@@ -214,6 +223,7 @@ export type ExperimentJson = {
 
   /**
    * Free JSON.
+   * Up to 64 KiB encoded and 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -249,6 +259,7 @@ export type ExperimentJson = {
 
   /**
    * The edge that it ended with; empty if none.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string edge_id = 14;
    */
@@ -274,6 +285,7 @@ export type ExperimentJson = {
    * delete, and the call is refused (ABORTED) if the experiment has changed
    * since; if empty, the call goes ahead in any case. Opaque: only compare it
    * with other etags.
+   * Up to 100 characters, on one line.
    *
    * @generated from field: string etag = 17;
    */

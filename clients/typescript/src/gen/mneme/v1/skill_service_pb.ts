@@ -16,7 +16,99 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/skill_service.proto.
  */
 export const file_mneme_v1_skill_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9za2lsbF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJwChVJbXBvcnRFcGlzb2Rlc1JlcXVlc3QSJQoIZXBpc29kZXMYASADKAsyES5tbmVtZS52MS5FcGlzb2RlQgASMAoLb25fY29uZmxpY3QYAiABKA4yGS5tbmVtZS52MS5FcGlzb2RlQ29uZmxpY3RCACKMAQoWSW1wb3J0RXBpc29kZXNSZXNwb25zZRIVCg1jcmVhdGVkX2NvdW50GAEgASgFEhYKDnJlcGxhY2VkX2NvdW50GAIgASgFEhcKD3VuY2hhbmdlZF9jb3VudBgDIAEoBRIVCg1za2lwcGVkX2NvdW50GAQgASgFEhMKC2VwaXNvZGVfaWRzGAUgAygJIkAKFUV4cG9ydEVwaXNvZGVzUmVxdWVzdBInCgZmaWx0ZXIYASABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyIjwKFkV4cG9ydEVwaXNvZGVzUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGUiZwoOU2tpbGxTaWduYXR1cmUSKQoGaW5wdXRzGAEgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKB291dHB1dHMYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgAitQIKC1NraWxsUmVjb3JkEgwKBHVzZXMYASABKAMSEQoJc3VjY2Vzc2VzGAIgASgDEhkKDHN1Y2Nlc3NfcmF0ZRgDIAEoAUgAiAEBEhMKC2xvd2VyX2JvdW5kGAQgASgBEhMKC3VwcGVyX2JvdW5kGAUgASgBEhsKDmF2ZXJhZ2VfcmV3YXJkGAYgASgBSAGIAQESHwoSYXZlcmFnZV9sYXRlbmN5X21zGAcgASgBSAKIAQESMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcGlzb2RlX2NvdW50GAkgASgDQg8KDV9zdWNjZXNzX3JhdGVCEQoPX2F2ZXJhZ2VfcmV3YXJkQhUKE19hdmVyYWdlX2xhdGVuY3lfbXMiMAoIU2tpbGxXYXkSDQoFdG9vbHMYASADKAkSFQoNc3VjY2Vzc19jb3VudBgCIAEoBSKDAQoPU2tpbGxEaWZmZXJlbmNlEiMKBXRyYWl0GAEgASgOMhQubW5lbWUudjEuU2tpbGxUcmFpdBIMCgRuYW1lGAIgASgJEhUKDXN1Y2Nlc3NfY291bnQYAyABKAUSFQoNZmFpbHVyZV9jb3VudBgEIAEoBRIPCgdxX3ZhbHVlGAUgASgBIsoCCg1Ta2lsbEZpbmRpbmdzEhUKDWF0dGVtcHRfY291bnQYASABKAUSFQoNc3VjY2Vzc19jb3VudBgCIAEoBRIUCgxleGFtcGxlX3Rhc2sYAyABKAkSFgoOZXhhbXBsZV9vdXRwdXQYBCABKAkSHAoSZXhhbXBsZV9lcGlzb2RlX2lkGAUgASgJQgASIAoEd2F5cxgGIAMoCzISLm1uZW1lLnYxLlNraWxsV2F5EikKBnNoYXJlZBgHIAMoCzIZLm1uZW1lLnYxLlNraWxsRGlmZmVyZW5jZRIuCgtkaWZmZXJlbmNlcxgIIAMoCzIZLm1uZW1lLnYxLlNraWxsRGlmZmVyZW5jZRIWCg5jb21wYXJlZF9jb3VudBgJIAEoBRIqCgljcml0aXF1ZXMYCiADKAsyFy5tbmVtZS52MS5Dcml0aXF1ZVBvaW50IucDCgVTa2lsbBIMCgJpZBgBIAEoCUIAEg4KBG5hbWUYAiABKAlCABIVCgtkZXNjcmlwdGlvbhgDIAEoCUIAEisKCXNpZ25hdHVyZRgEIAEoCzIYLm1uZW1lLnYxLlNraWxsU2lnbmF0dXJlEg4KBGNvZGUYBSABKAlCABIRCgdwcm9qZWN0GAYgASgJQgASDgoEdGFncxgHIAMoCUIAEisKCG1ldGFkYXRhGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiMKFGNsYWltZWRfc3VjY2Vzc19yYXRlGAkgASgBQgBIAIgBARIlCgZyZWNvcmQYCiABKAsyFS5tbmVtZS52MS5Ta2lsbFJlY29yZBIcChJzb3VyY2VfZXBpc29kZV9pZHMYCyADKAlCABIpCghmaW5kaW5ncxgMIAEoCzIXLm1uZW1lLnYxLlNraWxsRmluZGluZ3MSLgoKY3JlYXRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoEZXRhZxgPIAEoCUIAQhcKFV9jbGFpbWVkX3N1Y2Nlc3NfcmF0ZSK4AgoSQ3JlYXRlU2tpbGxSZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIVCgtkZXNjcmlwdGlvbhgCIAEoCUIAEisKCXNpZ25hdHVyZRgDIAEoCzIYLm1uZW1lLnYxLlNraWxsU2lnbmF0dXJlEg4KBGNvZGUYBCABKAlCABIRCgdwcm9qZWN0GAUgASgJQgASDgoEdGFncxgGIAMoCUIAEisKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiMKFGNsYWltZWRfc3VjY2Vzc19yYXRlGAggASgBQgBIAIgBARIcChJzb3VyY2VfZXBpc29kZV9pZHMYCSADKAlCABISCghza2lsbF9pZBgKIAEoCUIAQhcKFV9jbGFpbWVkX3N1Y2Nlc3NfcmF0ZSI1ChNDcmVhdGVTa2lsbFJlc3BvbnNlEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwi0wEKCVNraWxsTGluaxIXCg9wYXJlbnRfc2tpbGxfaWQYASABKAkSEwoLcGFyZW50X25hbWUYAiABKAkSFgoOY2hpbGRfc2tpbGxfaWQYAyABKAkSEgoKY2hpbGRfbmFtZRgEIAEoCRIxCgxyZWxhdGlvbnNoaXAYBSABKA4yGy5tbmVtZS52MS5Ta2lsbFJlbGF0aW9uc2hpcBIOCgZ3ZWlnaHQYBiABKAESKQoIbWV0YWRhdGEYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IiUKD0dldFNraWxsUmVxdWVzdBISCghza2lsbF9pZBgBIAEoCUIAIlYKEEdldFNraWxsUmVzcG9uc2USHgoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbBIiCgVsaW5rcxgCIAMoCzITLm1uZW1lLnYxLlNraWxsTGluayJpChJVcGRhdGVTa2lsbFJlcXVlc3QSIAoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbEIAEjEKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IAIjUKE1VwZGF0ZVNraWxsUmVzcG9uc2USHgoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbCJdCgtTa2lsbEZpbHRlchIWCgdwcm9qZWN0GAEgASgJQgBIAIgBARIOCgR0YWdzGAIgAygJQgASGgoQbWluX3N1Y2Nlc3NfcmF0ZRgDIAEoAUIAQgoKCF9wcm9qZWN0ImUKEUxpc3RTa2lsbHNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLm1uZW1lLnYxLlNraWxsRmlsdGVyEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJiChJMaXN0U2tpbGxzUmVzcG9uc2USHwoGc2tpbGxzGAEgAygLMg8ubW5lbWUudjEuU2tpbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiXQoTU2VhcmNoU2tpbGxzUmVxdWVzdBIOCgR0YXNrGAEgASgJQgASJQoGZmlsdGVyGAIgASgLMhUubW5lbWUudjEuU2tpbGxGaWx0ZXISDwoFbGltaXQYAyABKAVCACKaAQoKRm91bmRTa2lsbBIeCgVza2lsbBgBIAEoCzIPLm1uZW1lLnYxLlNraWxsEg0KBXNjb3JlGAIgASgBEhEKCXJlbGV2YW5jZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESIgoFbGlua3MYBSADKAsyEy5tbmVtZS52MS5Ta2lsbExpbmtCDQoLX3NpbWlsYXJpdHkiaQoUU2VhcmNoU2tpbGxzUmVzcG9uc2USJQoHcmVzdWx0cxgBIAMoCzIULm1uZW1lLnYxLkZvdW5kU2tpbGwSFgoOc2VhcmNoZWRfY291bnQYAiABKAMSEgoKd29yZHNfb25seRgDIAEoCCLJAQoVUmVjb3JkU2tpbGxVc2VSZXF1ZXN0EhIKCHNraWxsX2lkGAEgASgJQgASDwoHc3VjY2VzcxgCIAEoCBIVCgZyZXdhcmQYAyABKAFCAEgAiAEBEhkKCmxhdGVuY3lfbXMYBCABKANCAEgBiAEBEi0KB3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASEAoGdXNlX2lkGAYgASgJQgBCCQoHX3Jld2FyZEINCgtfbGF0ZW5jeV9tcyI4ChZSZWNvcmRTa2lsbFVzZVJlc3BvbnNlEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwizAEKEUxpbmtTa2lsbHNSZXF1ZXN0EhkKD3BhcmVudF9za2lsbF9pZBgBIAEoCUIAEhgKDmNoaWxkX3NraWxsX2lkGAIgASgJQgASMwoMcmVsYXRpb25zaGlwGAMgASgOMhsubW5lbWUudjEuU2tpbGxSZWxhdGlvbnNoaXBCABIVCgZ3ZWlnaHQYBCABKAFCAEgAiAEBEisKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAQgkKB193ZWlnaHQiNwoSTGlua1NraWxsc1Jlc3BvbnNlEiEKBGxpbmsYASABKAsyEy5tbmVtZS52MS5Ta2lsbExpbmsifwoTVW5saW5rU2tpbGxzUmVxdWVzdBIZCg9wYXJlbnRfc2tpbGxfaWQYASABKAlCABIYCg5jaGlsZF9za2lsbF9pZBgCIAEoCUIAEjMKDHJlbGF0aW9uc2hpcBgDIAEoDjIbLm1uZW1lLnYxLlNraWxsUmVsYXRpb25zaGlwQgAiLQoUVW5saW5rU2tpbGxzUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoBSI4ChJEZWxldGVTa2lsbFJlcXVlc3QSEgoIc2tpbGxfaWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiNQoTRGVsZXRlU2tpbGxSZXNwb25zZRIeCgVza2lsbBgBIAEoCzIPLm1uZW1lLnYxLlNraWxsIpYBChhDb25zb2xpZGF0ZVNraWxsc1JlcXVlc3QSFgoMbWluX2F0dGVtcHRzGAEgASgFQgASGQoKbWluX3Jld2FyZBgCIAEoAUIASACIAQESDwoHZHJ5X3J1bhgDIAEoCBInCgZmaWx0ZXIYBCABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyQg0KC19taW5fcmV3YXJkIloKEUNvbnNvbGlkYXRlZFNraWxsEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwSJQoGY2hhbmdlGAIgASgOMhUubW5lbWUudjEuU2tpbGxDaGFuZ2Ui6gEKGUNvbnNvbGlkYXRlU2tpbGxzUmVzcG9uc2USKwoGc2tpbGxzGAEgAygLMhsubW5lbWUudjEuQ29uc29saWRhdGVkU2tpbGwSFQoNY3JlYXRlZF9jb3VudBgCIAEoBRIVCg11cGRhdGVkX2NvdW50GAMgASgFEhcKD3VuY2hhbmdlZF9jb3VudBgEIAEoBRIVCg1lcGlzb2RlX2NvdW50GAUgASgDEhoKEm5vdF9lbWJlZGRlZF9jb3VudBgGIAEoAxITCgtncm91cF9jb3VudBgHIAEoAxIRCgl0cnVuY2F0ZWQYCCABKAgqhwEKD0VwaXNvZGVDb25mbGljdBIgChxFUElTT0RFX0NPTkZMSUNUX1VOU1BFQ0lGSUVEEAASGQoVRVBJU09ERV9DT05GTElDVF9GQUlMEAESGQoVRVBJU09ERV9DT05GTElDVF9TS0lQEAISHAoYRVBJU09ERV9DT05GTElDVF9SRVBMQUNFEAMqxwEKEVNraWxsUmVsYXRpb25zaGlwEiIKHlNLSUxMX1JFTEFUSU9OU0hJUF9VTlNQRUNJRklFRBAAEiMKH1NLSUxMX1JFTEFUSU9OU0hJUF9QUkVSRVFVSVNJVEUQARIiCh5TS0lMTF9SRUxBVElPTlNISVBfQUxURVJOQVRJVkUQAhIhCh1TS0lMTF9SRUxBVElPTlNISVBfUkVGSU5FTUVOVBADEiIKHlNLSUxMX1JFTEFUSU9OU0hJUF9DT01QT1NJVElPThAEKmsKClNraWxsVHJhaXQSGwoXU0tJTExfVFJBSVRfVU5TUEVDSUZJRUQQABIUChBTS0lMTF9UUkFJVF9UT09MEAESEwoPU0tJTExfVFJBSVRfVEFHEAISFQoRU0tJTExfVFJBSVRfRVJST1IQAyp7CgtTa2lsbENoYW5nZRIcChhTS0lMTF9DSEFOR0VfVU5TUEVDSUZJRUQQABIYChRTS0lMTF9DSEFOR0VfQ1JFQVRFRBABEhgKFFNLSUxMX0NIQU5HRV9VUERBVEVEEAISGgoWU0tJTExfQ0hBTkdFX1VOQ0hBTkdFRBADMqwLCgxTa2lsbFNlcnZpY2USVQoNQ3JlYXRlRXBpc29kZRIeLm1uZW1lLnYxLkNyZWF0ZUVwaXNvZGVSZXF1ZXN0Gh8ubW5lbWUudjEuQ3JlYXRlRXBpc29kZVJlc3BvbnNlIgOQAgASTAoKR2V0RXBpc29kZRIbLm1uZW1lLnYxLkdldEVwaXNvZGVSZXF1ZXN0GhwubW5lbWUudjEuR2V0RXBpc29kZVJlc3BvbnNlIgOQAgESUgoMTGlzdEVwaXNvZGVzEh0ubW5lbWUudjEuTGlzdEVwaXNvZGVzUmVxdWVzdBoeLm1uZW1lLnYxLkxpc3RFcGlzb2Rlc1Jlc3BvbnNlIgOQAgESWAoOU2VhcmNoRXBpc29kZXMSHy5tbmVtZS52MS5TZWFyY2hFcGlzb2Rlc1JlcXVlc3QaIC5tbmVtZS52MS5TZWFyY2hFcGlzb2Rlc1Jlc3BvbnNlIgOQAgESVQoNRGVsZXRlRXBpc29kZRIeLm1uZW1lLnYxLkRlbGV0ZUVwaXNvZGVSZXF1ZXN0Gh8ubW5lbWUudjEuRGVsZXRlRXBpc29kZVJlc3BvbnNlIgOQAgISWAoOSW1wb3J0RXBpc29kZXMSHy5tbmVtZS52MS5JbXBvcnRFcGlzb2Rlc1JlcXVlc3QaIC5tbmVtZS52MS5JbXBvcnRFcGlzb2Rlc1Jlc3BvbnNlIgOQAgASWgoORXhwb3J0RXBpc29kZXMSHy5tbmVtZS52MS5FeHBvcnRFcGlzb2Rlc1JlcXVlc3QaIC5tbmVtZS52MS5FeHBvcnRFcGlzb2Rlc1Jlc3BvbnNlIgOQAgEwARJPCgtDcmVhdGVTa2lsbBIcLm1uZW1lLnYxLkNyZWF0ZVNraWxsUmVxdWVzdBodLm1uZW1lLnYxLkNyZWF0ZVNraWxsUmVzcG9uc2UiA5ACABJGCghHZXRTa2lsbBIZLm1uZW1lLnYxLkdldFNraWxsUmVxdWVzdBoaLm1uZW1lLnYxLkdldFNraWxsUmVzcG9uc2UiA5ACARJPCgtVcGRhdGVTa2lsbBIcLm1uZW1lLnYxLlVwZGF0ZVNraWxsUmVxdWVzdBodLm1uZW1lLnYxLlVwZGF0ZVNraWxsUmVzcG9uc2UiA5ACAhJMCgpMaXN0U2tpbGxzEhsubW5lbWUudjEuTGlzdFNraWxsc1JlcXVlc3QaHC5tbmVtZS52MS5MaXN0U2tpbGxzUmVzcG9uc2UiA5ACARJSCgxTZWFyY2hTa2lsbHMSHS5tbmVtZS52MS5TZWFyY2hTa2lsbHNSZXF1ZXN0Gh4ubW5lbWUudjEuU2VhcmNoU2tpbGxzUmVzcG9uc2UiA5ACARJYCg5SZWNvcmRTa2lsbFVzZRIfLm1uZW1lLnYxLlJlY29yZFNraWxsVXNlUmVxdWVzdBogLm1uZW1lLnYxLlJlY29yZFNraWxsVXNlUmVzcG9uc2UiA5ACABJMCgpMaW5rU2tpbGxzEhsubW5lbWUudjEuTGlua1NraWxsc1JlcXVlc3QaHC5tbmVtZS52MS5MaW5rU2tpbGxzUmVzcG9uc2UiA5ACAhJSCgxVbmxpbmtTa2lsbHMSHS5tbmVtZS52MS5VbmxpbmtTa2lsbHNSZXF1ZXN0Gh4ubW5lbWUudjEuVW5saW5rU2tpbGxzUmVzcG9uc2UiA5ACAhJPCgtEZWxldGVTa2lsbBIcLm1uZW1lLnYxLkRlbGV0ZVNraWxsUmVxdWVzdBodLm1uZW1lLnYxLkRlbGV0ZVNraWxsUmVzcG9uc2UiA5ACAhJhChFDb25zb2xpZGF0ZVNraWxscxIiLm1uZW1lLnYxLkNvbnNvbGlkYXRlU2tpbGxzUmVxdWVzdBojLm1uZW1lLnYxLkNvbnNvbGlkYXRlU2tpbGxzUmVzcG9uc2UiA5ACAhoAYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_episode]);
+  fileDesc("ChxtbmVtZS92MS9za2lsbF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSJvChRVcGRhdGVFcGlzb2RlUmVxdWVzdBIkCgdlcGlzb2RlGAEgASgLMhEubW5lbWUudjEuRXBpc29kZUIAEjEKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IAIjsKFVVwZGF0ZUVwaXNvZGVSZXNwb25zZRIiCgdlcGlzb2RlGAEgASgLMhEubW5lbWUudjEuRXBpc29kZSJwChVJbXBvcnRFcGlzb2Rlc1JlcXVlc3QSJQoIZXBpc29kZXMYASADKAsyES5tbmVtZS52MS5FcGlzb2RlQgASMAoLb25fY29uZmxpY3QYAiABKA4yGS5tbmVtZS52MS5FcGlzb2RlQ29uZmxpY3RCACKMAQoWSW1wb3J0RXBpc29kZXNSZXNwb25zZRIVCg1jcmVhdGVkX2NvdW50GAEgASgFEhYKDnJlcGxhY2VkX2NvdW50GAIgASgFEhcKD3VuY2hhbmdlZF9jb3VudBgDIAEoBRIVCg1za2lwcGVkX2NvdW50GAQgASgFEhMKC2VwaXNvZGVfaWRzGAUgAygJIkAKFUV4cG9ydEVwaXNvZGVzUmVxdWVzdBInCgZmaWx0ZXIYASABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyIjwKFkV4cG9ydEVwaXNvZGVzUmVzcG9uc2USIgoHZXBpc29kZRgBIAEoCzIRLm1uZW1lLnYxLkVwaXNvZGUiZwoOU2tpbGxTaWduYXR1cmUSKQoGaW5wdXRzGAEgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKB291dHB1dHMYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgAitQIKC1NraWxsUmVjb3JkEgwKBHVzZXMYASABKAMSEQoJc3VjY2Vzc2VzGAIgASgDEhkKDHN1Y2Nlc3NfcmF0ZRgDIAEoAUgAiAEBEhMKC2xvd2VyX2JvdW5kGAQgASgBEhMKC3VwcGVyX2JvdW5kGAUgASgBEhsKDmF2ZXJhZ2VfcmV3YXJkGAYgASgBSAGIAQESHwoSYXZlcmFnZV9sYXRlbmN5X21zGAcgASgBSAKIAQESMAoMbGFzdF91c2VkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcGlzb2RlX2NvdW50GAkgASgDQg8KDV9zdWNjZXNzX3JhdGVCEQoPX2F2ZXJhZ2VfcmV3YXJkQhUKE19hdmVyYWdlX2xhdGVuY3lfbXMiMAoIU2tpbGxXYXkSDQoFdG9vbHMYASADKAkSFQoNc3VjY2Vzc19jb3VudBgCIAEoBSKDAQoPU2tpbGxEaWZmZXJlbmNlEiMKBXRyYWl0GAEgASgOMhQubW5lbWUudjEuU2tpbGxUcmFpdBIMCgRuYW1lGAIgASgJEhUKDXN1Y2Nlc3NfY291bnQYAyABKAUSFQoNZmFpbHVyZV9jb3VudBgEIAEoBRIPCgdxX3ZhbHVlGAUgASgBIsoCCg1Ta2lsbEZpbmRpbmdzEhUKDWF0dGVtcHRfY291bnQYASABKAUSFQoNc3VjY2Vzc19jb3VudBgCIAEoBRIUCgxleGFtcGxlX3Rhc2sYAyABKAkSFgoOZXhhbXBsZV9vdXRwdXQYBCABKAkSHAoSZXhhbXBsZV9lcGlzb2RlX2lkGAUgASgJQgASIAoEd2F5cxgGIAMoCzISLm1uZW1lLnYxLlNraWxsV2F5EikKBnNoYXJlZBgHIAMoCzIZLm1uZW1lLnYxLlNraWxsRGlmZmVyZW5jZRIuCgtkaWZmZXJlbmNlcxgIIAMoCzIZLm1uZW1lLnYxLlNraWxsRGlmZmVyZW5jZRIWCg5jb21wYXJlZF9jb3VudBgJIAEoBRIqCgljcml0aXF1ZXMYCiADKAsyFy5tbmVtZS52MS5Dcml0aXF1ZVBvaW50IucDCgVTa2lsbBIMCgJpZBgBIAEoCUIAEg4KBG5hbWUYAiABKAlCABIVCgtkZXNjcmlwdGlvbhgDIAEoCUIAEisKCXNpZ25hdHVyZRgEIAEoCzIYLm1uZW1lLnYxLlNraWxsU2lnbmF0dXJlEg4KBGNvZGUYBSABKAlCABIRCgdwcm9qZWN0GAYgASgJQgASDgoEdGFncxgHIAMoCUIAEisKCG1ldGFkYXRhGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiMKFGNsYWltZWRfc3VjY2Vzc19yYXRlGAkgASgBQgBIAIgBARIlCgZyZWNvcmQYCiABKAsyFS5tbmVtZS52MS5Ta2lsbFJlY29yZBIcChJzb3VyY2VfZXBpc29kZV9pZHMYCyADKAlCABIpCghmaW5kaW5ncxgMIAEoCzIXLm1uZW1lLnYxLlNraWxsRmluZGluZ3MSLgoKY3JlYXRlZF9hdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoEZXRhZxgPIAEoCUIAQhcKFV9jbGFpbWVkX3N1Y2Nlc3NfcmF0ZSK4AgoSQ3JlYXRlU2tpbGxSZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIVCgtkZXNjcmlwdGlvbhgCIAEoCUIAEisKCXNpZ25hdHVyZRgDIAEoCzIYLm1uZW1lLnYxLlNraWxsU2lnbmF0dXJlEg4KBGNvZGUYBCABKAlCABIRCgdwcm9qZWN0GAUgASgJQgASDgoEdGFncxgGIAMoCUIAEisKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEiMKFGNsYWltZWRfc3VjY2Vzc19yYXRlGAggASgBQgBIAIgBARIcChJzb3VyY2VfZXBpc29kZV9pZHMYCSADKAlCABISCghza2lsbF9pZBgKIAEoCUIAQhcKFV9jbGFpbWVkX3N1Y2Nlc3NfcmF0ZSI1ChNDcmVhdGVTa2lsbFJlc3BvbnNlEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwi0wEKCVNraWxsTGluaxIXCg9wYXJlbnRfc2tpbGxfaWQYASABKAkSEwoLcGFyZW50X25hbWUYAiABKAkSFgoOY2hpbGRfc2tpbGxfaWQYAyABKAkSEgoKY2hpbGRfbmFtZRgEIAEoCRIxCgxyZWxhdGlvbnNoaXAYBSABKA4yGy5tbmVtZS52MS5Ta2lsbFJlbGF0aW9uc2hpcBIOCgZ3ZWlnaHQYBiABKAESKQoIbWV0YWRhdGEYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IiUKD0dldFNraWxsUmVxdWVzdBISCghza2lsbF9pZBgBIAEoCUIAIlYKEEdldFNraWxsUmVzcG9uc2USHgoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbBIiCgVsaW5rcxgCIAMoCzITLm1uZW1lLnYxLlNraWxsTGluayJpChJVcGRhdGVTa2lsbFJlcXVlc3QSIAoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbEIAEjEKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IAIjUKE1VwZGF0ZVNraWxsUmVzcG9uc2USHgoFc2tpbGwYASABKAsyDy5tbmVtZS52MS5Ta2lsbCJdCgtTa2lsbEZpbHRlchIWCgdwcm9qZWN0GAEgASgJQgBIAIgBARIOCgR0YWdzGAIgAygJQgASGgoQbWluX3N1Y2Nlc3NfcmF0ZRgDIAEoAUIAQgoKCF9wcm9qZWN0ImUKEUxpc3RTa2lsbHNSZXF1ZXN0EiUKBmZpbHRlchgBIAEoCzIVLm1uZW1lLnYxLlNraWxsRmlsdGVyEhMKCXBhZ2Vfc2l6ZRgCIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAyABKAlCACJiChJMaXN0U2tpbGxzUmVzcG9uc2USHwoGc2tpbGxzGAEgAygLMg8ubW5lbWUudjEuU2tpbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiXQoTU2VhcmNoU2tpbGxzUmVxdWVzdBIOCgR0YXNrGAEgASgJQgASJQoGZmlsdGVyGAIgASgLMhUubW5lbWUudjEuU2tpbGxGaWx0ZXISDwoFbGltaXQYAyABKAVCACKaAQoKRm91bmRTa2lsbBIeCgVza2lsbBgBIAEoCzIPLm1uZW1lLnYxLlNraWxsEg0KBXNjb3JlGAIgASgBEhEKCXJlbGV2YW5jZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESIgoFbGlua3MYBSADKAsyEy5tbmVtZS52MS5Ta2lsbExpbmtCDQoLX3NpbWlsYXJpdHkiaQoUU2VhcmNoU2tpbGxzUmVzcG9uc2USJQoHcmVzdWx0cxgBIAMoCzIULm1uZW1lLnYxLkZvdW5kU2tpbGwSFgoOc2VhcmNoZWRfY291bnQYAiABKAMSEgoKd29yZHNfb25seRgDIAEoCCLJAQoVUmVjb3JkU2tpbGxVc2VSZXF1ZXN0EhIKCHNraWxsX2lkGAEgASgJQgASDwoHc3VjY2VzcxgCIAEoCBIVCgZyZXdhcmQYAyABKAFCAEgAiAEBEhkKCmxhdGVuY3lfbXMYBCABKANCAEgBiAEBEi0KB3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASEAoGdXNlX2lkGAYgASgJQgBCCQoHX3Jld2FyZEINCgtfbGF0ZW5jeV9tcyI4ChZSZWNvcmRTa2lsbFVzZVJlc3BvbnNlEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwizAEKEUxpbmtTa2lsbHNSZXF1ZXN0EhkKD3BhcmVudF9za2lsbF9pZBgBIAEoCUIAEhgKDmNoaWxkX3NraWxsX2lkGAIgASgJQgASMwoMcmVsYXRpb25zaGlwGAMgASgOMhsubW5lbWUudjEuU2tpbGxSZWxhdGlvbnNoaXBCABIVCgZ3ZWlnaHQYBCABKAFCAEgAiAEBEisKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAQgkKB193ZWlnaHQiNwoSTGlua1NraWxsc1Jlc3BvbnNlEiEKBGxpbmsYASABKAsyEy5tbmVtZS52MS5Ta2lsbExpbmsifwoTVW5saW5rU2tpbGxzUmVxdWVzdBIZCg9wYXJlbnRfc2tpbGxfaWQYASABKAlCABIYCg5jaGlsZF9za2lsbF9pZBgCIAEoCUIAEjMKDHJlbGF0aW9uc2hpcBgDIAEoDjIbLm1uZW1lLnYxLlNraWxsUmVsYXRpb25zaGlwQgAiLQoUVW5saW5rU2tpbGxzUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoBSI4ChJEZWxldGVTa2lsbFJlcXVlc3QSEgoIc2tpbGxfaWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiNQoTRGVsZXRlU2tpbGxSZXNwb25zZRIeCgVza2lsbBgBIAEoCzIPLm1uZW1lLnYxLlNraWxsIpYBChhDb25zb2xpZGF0ZVNraWxsc1JlcXVlc3QSFgoMbWluX2F0dGVtcHRzGAEgASgFQgASGQoKbWluX3Jld2FyZBgCIAEoAUIASACIAQESDwoHZHJ5X3J1bhgDIAEoCBInCgZmaWx0ZXIYBCABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyQg0KC19taW5fcmV3YXJkIloKEUNvbnNvbGlkYXRlZFNraWxsEh4KBXNraWxsGAEgASgLMg8ubW5lbWUudjEuU2tpbGwSJQoGY2hhbmdlGAIgASgOMhUubW5lbWUudjEuU2tpbGxDaGFuZ2Ui6gEKGUNvbnNvbGlkYXRlU2tpbGxzUmVzcG9uc2USKwoGc2tpbGxzGAEgAygLMhsubW5lbWUudjEuQ29uc29saWRhdGVkU2tpbGwSFQoNY3JlYXRlZF9jb3VudBgCIAEoBRIVCg11cGRhdGVkX2NvdW50GAMgASgFEhcKD3VuY2hhbmdlZF9jb3VudBgEIAEoBRIVCg1lcGlzb2RlX2NvdW50GAUgASgDEhoKEm5vdF9lbWJlZGRlZF9jb3VudBgGIAEoAxITCgtncm91cF9jb3VudBgHIAEoAxIRCgl0cnVuY2F0ZWQYCCABKAgqhwEKD0VwaXNvZGVDb25mbGljdBIgChxFUElTT0RFX0NPTkZMSUNUX1VOU1BFQ0lGSUVEEAASGQoVRVBJU09ERV9DT05GTElDVF9GQUlMEAESGQoVRVBJU09ERV9DT05GTElDVF9TS0lQEAISHAoYRVBJU09ERV9DT05GTElDVF9SRVBMQUNFEAMqxwEKEVNraWxsUmVsYXRpb25zaGlwEiIKHlNLSUxMX1JFTEFUSU9OU0hJUF9VTlNQRUNJRklFRBAAEiMKH1NLSUxMX1JFTEFUSU9OU0hJUF9QUkVSRVFVSVNJVEUQARIiCh5TS0lMTF9SRUxBVElPTlNISVBfQUxURVJOQVRJVkUQAhIhCh1TS0lMTF9SRUxBVElPTlNISVBfUkVGSU5FTUVOVBADEiIKHlNLSUxMX1JFTEFUSU9OU0hJUF9DT01QT1NJVElPThAEKmsKClNraWxsVHJhaXQSGwoXU0tJTExfVFJBSVRfVU5TUEVDSUZJRUQQABIUChBTS0lMTF9UUkFJVF9UT09MEAESEwoPU0tJTExfVFJBSVRfVEFHEAISFQoRU0tJTExfVFJBSVRfRVJST1IQAyp7CgtTa2lsbENoYW5nZRIcChhTS0lMTF9DSEFOR0VfVU5TUEVDSUZJRUQQABIYChRTS0lMTF9DSEFOR0VfQ1JFQVRFRBABEhgKFFNLSUxMX0NIQU5HRV9VUERBVEVEEAISGgoWU0tJTExfQ0hBTkdFX1VOQ0hBTkdFRBADMoMMCgxTa2lsbFNlcnZpY2USVQoNQ3JlYXRlRXBpc29kZRIeLm1uZW1lLnYxLkNyZWF0ZUVwaXNvZGVSZXF1ZXN0Gh8ubW5lbWUudjEuQ3JlYXRlRXBpc29kZVJlc3BvbnNlIgOQAgASTAoKR2V0RXBpc29kZRIbLm1uZW1lLnYxLkdldEVwaXNvZGVSZXF1ZXN0GhwubW5lbWUudjEuR2V0RXBpc29kZVJlc3BvbnNlIgOQAgESUgoMTGlzdEVwaXNvZGVzEh0ubW5lbWUudjEuTGlzdEVwaXNvZGVzUmVxdWVzdBoeLm1uZW1lLnYxLkxpc3RFcGlzb2Rlc1Jlc3BvbnNlIgOQAgESWAoOU2VhcmNoRXBpc29kZXMSHy5tbmVtZS52MS5TZWFyY2hFcGlzb2Rlc1JlcXVlc3QaIC5tbmVtZS52MS5TZWFyY2hFcGlzb2Rlc1Jlc3BvbnNlIgOQAgESVQoNVXBkYXRlRXBpc29kZRIeLm1uZW1lLnYxLlVwZGF0ZUVwaXNvZGVSZXF1ZXN0Gh8ubW5lbWUudjEuVXBkYXRlRXBpc29kZVJlc3BvbnNlIgOQAgISVQoNRGVsZXRlRXBpc29kZRIeLm1uZW1lLnYxLkRlbGV0ZUVwaXNvZGVSZXF1ZXN0Gh8ubW5lbWUudjEuRGVsZXRlRXBpc29kZVJlc3BvbnNlIgOQAgISWAoOSW1wb3J0RXBpc29kZXMSHy5tbmVtZS52MS5JbXBvcnRFcGlzb2Rlc1JlcXVlc3QaIC5tbmVtZS52MS5JbXBvcnRFcGlzb2Rlc1Jlc3BvbnNlIgOQAgASWgoORXhwb3J0RXBpc29kZXMSHy5tbmVtZS52MS5FeHBvcnRFcGlzb2Rlc1JlcXVlc3QaIC5tbmVtZS52MS5FeHBvcnRFcGlzb2Rlc1Jlc3BvbnNlIgOQAgEwARJPCgtDcmVhdGVTa2lsbBIcLm1uZW1lLnYxLkNyZWF0ZVNraWxsUmVxdWVzdBodLm1uZW1lLnYxLkNyZWF0ZVNraWxsUmVzcG9uc2UiA5ACABJGCghHZXRTa2lsbBIZLm1uZW1lLnYxLkdldFNraWxsUmVxdWVzdBoaLm1uZW1lLnYxLkdldFNraWxsUmVzcG9uc2UiA5ACARJPCgtVcGRhdGVTa2lsbBIcLm1uZW1lLnYxLlVwZGF0ZVNraWxsUmVxdWVzdBodLm1uZW1lLnYxLlVwZGF0ZVNraWxsUmVzcG9uc2UiA5ACAhJMCgpMaXN0U2tpbGxzEhsubW5lbWUudjEuTGlzdFNraWxsc1JlcXVlc3QaHC5tbmVtZS52MS5MaXN0U2tpbGxzUmVzcG9uc2UiA5ACARJSCgxTZWFyY2hTa2lsbHMSHS5tbmVtZS52MS5TZWFyY2hTa2lsbHNSZXF1ZXN0Gh4ubW5lbWUudjEuU2VhcmNoU2tpbGxzUmVzcG9uc2UiA5ACARJYCg5SZWNvcmRTa2lsbFVzZRIfLm1uZW1lLnYxLlJlY29yZFNraWxsVXNlUmVxdWVzdBogLm1uZW1lLnYxLlJlY29yZFNraWxsVXNlUmVzcG9uc2UiA5ACABJMCgpMaW5rU2tpbGxzEhsubW5lbWUudjEuTGlua1NraWxsc1JlcXVlc3QaHC5tbmVtZS52MS5MaW5rU2tpbGxzUmVzcG9uc2UiA5ACAhJSCgxVbmxpbmtTa2lsbHMSHS5tbmVtZS52MS5VbmxpbmtTa2lsbHNSZXF1ZXN0Gh4ubW5lbWUudjEuVW5saW5rU2tpbGxzUmVzcG9uc2UiA5ACAhJPCgtEZWxldGVTa2lsbBIcLm1uZW1lLnYxLkRlbGV0ZVNraWxsUmVxdWVzdBodLm1uZW1lLnYxLkRlbGV0ZVNraWxsUmVzcG9uc2UiA5ACAhJhChFDb25zb2xpZGF0ZVNraWxscxIiLm1uZW1lLnYxLkNvbnNvbGlkYXRlU2tpbGxzUmVxdWVzdBojLm1uZW1lLnYxLkNvbnNvbGlkYXRlU2tpbGxzUmVzcG9uc2UiA5ACAhoAYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_episode]);
+
+/**
+ * A request to change an episode.
+ *
+ * @generated from message mneme.v1.UpdateEpisodeRequest
+ */
+export type UpdateEpisodeRequest = Message<"mneme.v1.UpdateEpisodeRequest"> & {
+  /**
+   * The episode: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Episode episode = 1;
+   */
+  episode?: Episode;
+
+  /**
+   * Which fields of the episode to change.
+   * It may name critique, reward, success, tags, metadata.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask;
+};
+
+/**
+ * A request to change an episode.
+ *
+ * @generated from message mneme.v1.UpdateEpisodeRequest
+ */
+export type UpdateEpisodeRequestJson = {
+  /**
+   * The episode: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Episode episode = 1;
+   */
+  episode?: EpisodeJson;
+
+  /**
+   * Which fields of the episode to change.
+   * It may name critique, reward, success, tags, metadata.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateEpisodeRequest.
+ * Use `create(UpdateEpisodeRequestSchema)` to create a new message.
+ */
+export const UpdateEpisodeRequestSchema: GenMessage<UpdateEpisodeRequest, {jsonType: UpdateEpisodeRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 0);
+
+/**
+ * The changed episode.
+ *
+ * @generated from message mneme.v1.UpdateEpisodeResponse
+ */
+export type UpdateEpisodeResponse = Message<"mneme.v1.UpdateEpisodeResponse"> & {
+  /**
+   * The episode as it is now.
+   *
+   * @generated from field: mneme.v1.Episode episode = 1;
+   */
+  episode?: Episode;
+};
+
+/**
+ * The changed episode.
+ *
+ * @generated from message mneme.v1.UpdateEpisodeResponse
+ */
+export type UpdateEpisodeResponseJson = {
+  /**
+   * The episode as it is now.
+   *
+   * @generated from field: mneme.v1.Episode episode = 1;
+   */
+  episode?: EpisodeJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateEpisodeResponse.
+ * Use `create(UpdateEpisodeResponseSchema)` to create a new message.
+ */
+export const UpdateEpisodeResponseSchema: GenMessage<UpdateEpisodeResponse, {jsonType: UpdateEpisodeResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_skill_service, 1);
 
 /**
  * A request to import episodes.
@@ -71,7 +163,7 @@ export type ImportEpisodesRequestJson = {
  * Use `create(ImportEpisodesRequestSchema)` to create a new message.
  */
 export const ImportEpisodesRequestSchema: GenMessage<ImportEpisodesRequest, {jsonType: ImportEpisodesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 0);
+  messageDesc(file_mneme_v1_skill_service, 2);
 
 /**
  * What became of the episodes.
@@ -162,7 +254,7 @@ export type ImportEpisodesResponseJson = {
  * Use `create(ImportEpisodesResponseSchema)` to create a new message.
  */
 export const ImportEpisodesResponseSchema: GenMessage<ImportEpisodesResponse, {jsonType: ImportEpisodesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 1);
+  messageDesc(file_mneme_v1_skill_service, 3);
 
 /**
  * A request to export episodes.
@@ -197,7 +289,7 @@ export type ExportEpisodesRequestJson = {
  * Use `create(ExportEpisodesRequestSchema)` to create a new message.
  */
 export const ExportEpisodesRequestSchema: GenMessage<ExportEpisodesRequest, {jsonType: ExportEpisodesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 2);
+  messageDesc(file_mneme_v1_skill_service, 4);
 
 /**
  * One exported episode.
@@ -232,7 +324,7 @@ export type ExportEpisodesResponseJson = {
  * Use `create(ExportEpisodesResponseSchema)` to create a new message.
  */
 export const ExportEpisodesResponseSchema: GenMessage<ExportEpisodesResponse, {jsonType: ExportEpisodesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 3);
+  messageDesc(file_mneme_v1_skill_service, 5);
 
 /**
  * SkillSignature is what a skill takes and gives.
@@ -285,7 +377,7 @@ export type SkillSignatureJson = {
  * Use `create(SkillSignatureSchema)` to create a new message.
  */
 export const SkillSignatureSchema: GenMessage<SkillSignature, {jsonType: SkillSignatureJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 4);
+  messageDesc(file_mneme_v1_skill_service, 6);
 
 /**
  * SkillRecord says how a skill has done so far.
@@ -436,7 +528,7 @@ export type SkillRecordJson = {
  * Use `create(SkillRecordSchema)` to create a new message.
  */
 export const SkillRecordSchema: GenMessage<SkillRecord, {jsonType: SkillRecordJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 5);
+  messageDesc(file_mneme_v1_skill_service, 7);
 
 /**
  * SkillWay is how a success went.
@@ -485,7 +577,7 @@ export type SkillWayJson = {
  * Use `create(SkillWaySchema)` to create a new message.
  */
 export const SkillWaySchema: GenMessage<SkillWay, {jsonType: SkillWayJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 6);
+  messageDesc(file_mneme_v1_skill_service, 8);
 
 /**
  * SkillDifference is something that successes and failures do not have equally
@@ -582,7 +674,7 @@ export type SkillDifferenceJson = {
  * Use `create(SkillDifferenceSchema)` to create a new message.
  */
 export const SkillDifferenceSchema: GenMessage<SkillDifference, {jsonType: SkillDifferenceJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 7);
+  messageDesc(file_mneme_v1_skill_service, 9);
 
 /**
  * SkillFindings is what the episodes of a skill say. Things that go together
@@ -759,7 +851,7 @@ export type SkillFindingsJson = {
  * Use `create(SkillFindingsSchema)` to create a new message.
  */
 export const SkillFindingsSchema: GenMessage<SkillFindings, {jsonType: SkillFindingsJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 8);
+  messageDesc(file_mneme_v1_skill_service, 10);
 
 /**
  * Skill is what works for a kind of task.
@@ -1020,7 +1112,7 @@ export type SkillJson = {
  * Use `create(SkillSchema)` to create a new message.
  */
 export const SkillSchema: GenMessage<Skill, {jsonType: SkillJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 9);
+  messageDesc(file_mneme_v1_skill_service, 11);
 
 /**
  * A request to save a skill.
@@ -1203,7 +1295,7 @@ export type CreateSkillRequestJson = {
  * Use `create(CreateSkillRequestSchema)` to create a new message.
  */
 export const CreateSkillRequestSchema: GenMessage<CreateSkillRequest, {jsonType: CreateSkillRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 10);
+  messageDesc(file_mneme_v1_skill_service, 12);
 
 /**
  * The saved skill.
@@ -1238,7 +1330,7 @@ export type CreateSkillResponseJson = {
  * Use `create(CreateSkillResponseSchema)` to create a new message.
  */
 export const CreateSkillResponseSchema: GenMessage<CreateSkillResponse, {jsonType: CreateSkillResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 11);
+  messageDesc(file_mneme_v1_skill_service, 13);
 
 /**
  * SkillLink is how two skills belong together.
@@ -1357,7 +1449,7 @@ export type SkillLinkJson = {
  * Use `create(SkillLinkSchema)` to create a new message.
  */
 export const SkillLinkSchema: GenMessage<SkillLink, {jsonType: SkillLinkJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 12);
+  messageDesc(file_mneme_v1_skill_service, 14);
 
 /**
  * A request for a skill.
@@ -1394,7 +1486,7 @@ export type GetSkillRequestJson = {
  * Use `create(GetSkillRequestSchema)` to create a new message.
  */
 export const GetSkillRequestSchema: GenMessage<GetSkillRequest, {jsonType: GetSkillRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 13);
+  messageDesc(file_mneme_v1_skill_service, 15);
 
 /**
  * The skill.
@@ -1443,7 +1535,7 @@ export type GetSkillResponseJson = {
  * Use `create(GetSkillResponseSchema)` to create a new message.
  */
 export const GetSkillResponseSchema: GenMessage<GetSkillResponse, {jsonType: GetSkillResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 14);
+  messageDesc(file_mneme_v1_skill_service, 16);
 
 /**
  * A request to change a skill.
@@ -1502,7 +1594,7 @@ export type UpdateSkillRequestJson = {
  * Use `create(UpdateSkillRequestSchema)` to create a new message.
  */
 export const UpdateSkillRequestSchema: GenMessage<UpdateSkillRequest, {jsonType: UpdateSkillRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 15);
+  messageDesc(file_mneme_v1_skill_service, 17);
 
 /**
  * The changed skill.
@@ -1537,7 +1629,7 @@ export type UpdateSkillResponseJson = {
  * Use `create(UpdateSkillResponseSchema)` to create a new message.
  */
 export const UpdateSkillResponseSchema: GenMessage<UpdateSkillResponse, {jsonType: UpdateSkillResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 16);
+  messageDesc(file_mneme_v1_skill_service, 18);
 
 /**
  * SkillFilter picks skills. Empty fields do not filter; given ones must all
@@ -1610,7 +1702,7 @@ export type SkillFilterJson = {
  * Use `create(SkillFilterSchema)` to create a new message.
  */
 export const SkillFilterSchema: GenMessage<SkillFilter, {jsonType: SkillFilterJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 17);
+  messageDesc(file_mneme_v1_skill_service, 19);
 
 /**
  * A request for skills.
@@ -1677,7 +1769,7 @@ export type ListSkillsRequestJson = {
  * Use `create(ListSkillsRequestSchema)` to create a new message.
  */
 export const ListSkillsRequestSchema: GenMessage<ListSkillsRequest, {jsonType: ListSkillsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 18);
+  messageDesc(file_mneme_v1_skill_service, 20);
 
 /**
  * A page of skills.
@@ -1740,7 +1832,7 @@ export type ListSkillsResponseJson = {
  * Use `create(ListSkillsResponseSchema)` to create a new message.
  */
 export const ListSkillsResponseSchema: GenMessage<ListSkillsResponse, {jsonType: ListSkillsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 19);
+  messageDesc(file_mneme_v1_skill_service, 21);
 
 /**
  * A request for the skills that fit a task.
@@ -1807,7 +1899,7 @@ export type SearchSkillsRequestJson = {
  * Use `create(SearchSkillsRequestSchema)` to create a new message.
  */
 export const SearchSkillsRequestSchema: GenMessage<SearchSkillsRequest, {jsonType: SearchSkillsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 20);
+  messageDesc(file_mneme_v1_skill_service, 22);
 
 /**
  * FoundSkill is a skill and how well it fits.
@@ -1904,7 +1996,7 @@ export type FoundSkillJson = {
  * Use `create(FoundSkillSchema)` to create a new message.
  */
 export const FoundSkillSchema: GenMessage<FoundSkill, {jsonType: FoundSkillJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 21);
+  messageDesc(file_mneme_v1_skill_service, 23);
 
 /**
  * The skills found.
@@ -1971,7 +2063,7 @@ export type SearchSkillsResponseJson = {
  * Use `create(SearchSkillsResponseSchema)` to create a new message.
  */
 export const SearchSkillsResponseSchema: GenMessage<SearchSkillsResponse, {jsonType: SearchSkillsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 22);
+  messageDesc(file_mneme_v1_skill_service, 24);
 
 /**
  * A request to report a use of a skill.
@@ -2086,7 +2178,7 @@ export type RecordSkillUseRequestJson = {
  * Use `create(RecordSkillUseRequestSchema)` to create a new message.
  */
 export const RecordSkillUseRequestSchema: GenMessage<RecordSkillUseRequest, {jsonType: RecordSkillUseRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 23);
+  messageDesc(file_mneme_v1_skill_service, 25);
 
 /**
  * The skill's record.
@@ -2121,7 +2213,7 @@ export type RecordSkillUseResponseJson = {
  * Use `create(RecordSkillUseResponseSchema)` to create a new message.
  */
 export const RecordSkillUseResponseSchema: GenMessage<RecordSkillUseResponse, {jsonType: RecordSkillUseResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 24);
+  messageDesc(file_mneme_v1_skill_service, 26);
 
 /**
  * A request to link two skills.
@@ -2222,7 +2314,7 @@ export type LinkSkillsRequestJson = {
  * Use `create(LinkSkillsRequestSchema)` to create a new message.
  */
 export const LinkSkillsRequestSchema: GenMessage<LinkSkillsRequest, {jsonType: LinkSkillsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 25);
+  messageDesc(file_mneme_v1_skill_service, 27);
 
 /**
  * The link.
@@ -2257,7 +2349,7 @@ export type LinkSkillsResponseJson = {
  * Use `create(LinkSkillsResponseSchema)` to create a new message.
  */
 export const LinkSkillsResponseSchema: GenMessage<LinkSkillsResponse, {jsonType: LinkSkillsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 26);
+  messageDesc(file_mneme_v1_skill_service, 28);
 
 /**
  * A request to remove a link.
@@ -2324,7 +2416,7 @@ export type UnlinkSkillsRequestJson = {
  * Use `create(UnlinkSkillsRequestSchema)` to create a new message.
  */
 export const UnlinkSkillsRequestSchema: GenMessage<UnlinkSkillsRequest, {jsonType: UnlinkSkillsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 27);
+  messageDesc(file_mneme_v1_skill_service, 29);
 
 /**
  * The link is gone.
@@ -2359,7 +2451,7 @@ export type UnlinkSkillsResponseJson = {
  * Use `create(UnlinkSkillsResponseSchema)` to create a new message.
  */
 export const UnlinkSkillsResponseSchema: GenMessage<UnlinkSkillsResponse, {jsonType: UnlinkSkillsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 28);
+  messageDesc(file_mneme_v1_skill_service, 30);
 
 /**
  * A request to delete a skill.
@@ -2412,7 +2504,7 @@ export type DeleteSkillRequestJson = {
  * Use `create(DeleteSkillRequestSchema)` to create a new message.
  */
 export const DeleteSkillRequestSchema: GenMessage<DeleteSkillRequest, {jsonType: DeleteSkillRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 29);
+  messageDesc(file_mneme_v1_skill_service, 31);
 
 /**
  * The deleted skill.
@@ -2447,7 +2539,7 @@ export type DeleteSkillResponseJson = {
  * Use `create(DeleteSkillResponseSchema)` to create a new message.
  */
 export const DeleteSkillResponseSchema: GenMessage<DeleteSkillResponse, {jsonType: DeleteSkillResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 30);
+  messageDesc(file_mneme_v1_skill_service, 32);
 
 /**
  * A request to make skills out of episodes.
@@ -2530,7 +2622,7 @@ export type ConsolidateSkillsRequestJson = {
  * Use `create(ConsolidateSkillsRequestSchema)` to create a new message.
  */
 export const ConsolidateSkillsRequestSchema: GenMessage<ConsolidateSkillsRequest, {jsonType: ConsolidateSkillsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 31);
+  messageDesc(file_mneme_v1_skill_service, 33);
 
 /**
  * ConsolidatedSkill is a skill that a group of episodes makes.
@@ -2579,7 +2671,7 @@ export type ConsolidatedSkillJson = {
  * Use `create(ConsolidatedSkillSchema)` to create a new message.
  */
 export const ConsolidatedSkillSchema: GenMessage<ConsolidatedSkill, {jsonType: ConsolidatedSkillJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 32);
+  messageDesc(file_mneme_v1_skill_service, 34);
 
 /**
  * The skills that the episodes make.
@@ -2716,7 +2808,7 @@ export type ConsolidateSkillsResponseJson = {
  * Use `create(ConsolidateSkillsResponseSchema)` to create a new message.
  */
 export const ConsolidateSkillsResponseSchema: GenMessage<ConsolidateSkillsResponse, {jsonType: ConsolidateSkillsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_skill_service, 33);
+  messageDesc(file_mneme_v1_skill_service, 35);
 
 /**
  * EpisodeConflict is what to do with an imported episode whose id is taken by
@@ -2991,6 +3083,32 @@ export const SkillService: GenService<{
     methodKind: "unary";
     input: typeof SearchEpisodesRequestSchema;
     output: typeof SearchEpisodesResponseSchema;
+  },
+  /**
+   * Changes the fields of an episode that the mask names: what is thought of it,
+   * how it turned out, and how it is filed. What was done, by whom and when stays
+   * as it was recorded: create another episode.
+   *
+   * Searches find it by its new critique, reward and labels once the call
+   * returns. What was made of episodes before is not changed along: the records
+   * and findings of skills count the new outcome when ConsolidateSkills next
+   * runs, and edges when Discover does; sessions of learning keep what they
+   * imported. To change the reward does not change `success`, nor the other way
+   * round: name both.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the episode has changed since (nothing is changed); RESOURCE_EXHAUSTED
+   * (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+   * already waiting (nothing is changed).
+   *
+   * @generated from rpc mneme.v1.SkillService.UpdateEpisode
+   */
+  updateEpisode: {
+    methodKind: "unary";
+    input: typeof UpdateEpisodeRequestSchema;
+    output: typeof UpdateEpisodeResponseSchema;
   },
   /**
    * Deletes an episode. Deleting it again is NOT_FOUND.
