@@ -25,6 +25,7 @@ class Kind(NamedTuple):
 KINDS = [
     Kind("LearnService", "Lesson", "Lessons"),
     Kind("LearnService", "Reflection", "Reflections"),
+    Kind("LearnService", "Knowledge", "Knowledge", holds="KnowledgeEntry"),
 ]
 """What is kept and may be changed."""
 

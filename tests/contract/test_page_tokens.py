@@ -31,6 +31,7 @@ _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListApiKeys": {"include_revoked": True},
     "ListOperations": {"kind": "backup"},
     "ListReflections": {"filter": reflection_pb.ReflectionFilter(session_id="session-0")},
+    "ListKnowledge": {"filter": {"project": "other"}},
     "ListEpisodes": {"filter": episode_pb.EpisodeFilter(session_id="session-0")},
     "ListSkills": {"filter": skill_pb.SkillFilter(project="project")},
     "ListAlertRules": {"state": alert_pb.ALERT_STATE_OK},

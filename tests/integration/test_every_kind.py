@@ -66,6 +66,14 @@ KINDS = {
         says="what_did_not_work", new=[NEW],
         list="ListReflections", many="reflections", scope="reflection",
     ),
+    "knowledge": Kind(
+        service="LearnService", name="Knowledge", part="entry", key="entry_id",
+        made={
+            "project": "zoo", "type": "KNOWLEDGE_TYPE_ERROR", "context": "Feeding", "lesson": OLD,
+        },
+        says="lesson", new=NEW,
+        list="ListKnowledge", many="entries", scope="knowledge",
+    ),
 }  # fmt: skip
 
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

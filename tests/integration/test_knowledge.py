@@ -27,7 +27,10 @@ def log(api: Api, context: str, lesson: str, **fields: Any) -> pb.CreateKnowledg
 
 
 def query(api: Api, text: str, **fields: Any) -> pb.SearchKnowledgeResponse:
-    return api.learn.SearchKnowledge(pb.SearchKnowledgeRequest(query=text, **fields))
+    chosen = {name: fields.pop(name) for name in ("project", "type", "tags") if name in fields}
+    return api.learn.SearchKnowledge(
+        pb.SearchKnowledgeRequest(query=text, filter=pb.KnowledgeFilter(**chosen), **fields)
+    )
 
 
 def fill(api: Api) -> None:
@@ -161,3 +164,75 @@ def test_a_success_rate_comes_back_as_it_was_given(api: Api) -> None:
     assert found["known"].success_lower_bound == 0
     assert not found["unknown"].entry.HasField("success_rate")
     assert not found["unknown"].HasField("success_lower_bound")
+
+
+def listed(api: Api, **filter_: Any) -> list[str]:
+    request = pb.ListKnowledgeRequest(filter=pb.KnowledgeFilter(**filter_))
+    return [entry.id for entry in api.learn.ListKnowledge(request).entries]
+
+
+def test_entries_are_listed_newest_first_in_pages(api: Api) -> None:
+    for name, day in (("b", 2), ("a", 2), ("old", 1), ("new", 3)):
+        when = datetime(2026, 1, day, tzinfo=UTC)
+        log(api, name, name, entry_id=name, timestamp=when)
+    found: list[str] = []
+    token = ""
+    while True:
+        request = pb.ListKnowledgeRequest(page_size=3, page_token=token)
+        page = api.learn.ListKnowledge(request)
+        assert page.total_size == 4
+        found += [entry.id for entry in page.entries]
+        token = page.next_page_token
+        if not token:
+            break
+    assert found == ["new", "b", "a", "old"]
+
+
+def test_a_list_has_what_passes_all_filters(api: Api) -> None:
+    log(api, "one", "one", entry_id="one", tags=["npm", "ci"])
+    log(api, "two", "two", entry_id="two", tags=["npm"], type=SUCCESS)
+    log(api, "three", "three", entry_id="three", project="other")
+    assert set(listed(api, project="gptcoach2")) == {"one", "two"}
+    assert listed(api, type=SUCCESS) == ["two"]
+    assert listed(api, tags=["npm", "ci"]) == ["one"]
+    assert listed(api, tags=["np"]) == listed(api, project="gpt") == []
+    request = pb.ListKnowledgeRequest(filter=pb.KnowledgeFilter(tags=["npm"]))
+    assert api.learn.ListKnowledge(request).total_size == 2
+
+
+def test_a_line_that_was_changed_is_known_when_its_log_is_sent_again(api: Api) -> None:
+    first = log(api, "npm install failed", "verify ownership").entry
+    changed = api.learn.UpdateKnowledge(
+        pb.UpdateKnowledgeRequest(
+            entry=pb.KnowledgeEntry(
+                id=first.id, success_rate=rate(1, 2), tags=["b", "a"], type=PATTERN
+            ),
+            update_mask={"paths": ["success_rate", "tags", "type", "command"]},
+        )
+    ).entry
+    assert (changed.type, list(changed.tags), changed.lesson) == (PATTERN, ["a", "b"], first.lesson)
+    assert (changed.success_rate, changed.timestamp) == (rate(1, 2), first.timestamp)
+    again = log(api, "npm install failed", "verify ownership")
+    assert again.duplicate
+    assert again.entry == changed
+    assert query(api, "npm", tags=["a"]).entries[0].entry == changed
+
+
+def test_a_deleted_line_is_logged_again_when_it_is_sent_again(api: Api) -> None:
+    first = log(api, "npm install failed", "verify ownership").entry
+    api.learn.DeleteKnowledge(pb.DeleteKnowledgeRequest(entry_id=first.id))
+    again = log(api, "npm install failed", "verify ownership")
+    assert not again.duplicate
+    assert again.entry.id == first.id
+    assert listed(api) == [first.id]
+
+
+@pytest.mark.parametrize("field", ["id", "timestamp"])
+def test_neither_the_id_nor_the_time_of_a_line_is_changed(field: str, api: Api) -> None:
+    entry = log(api, "npm install failed", "verify ownership").entry
+    request = pb.UpdateKnowledgeRequest(
+        entry=pb.KnowledgeEntry(id=entry.id), update_mask={"paths": [field]}
+    )
+    with refused() as failure:
+        api.learn.UpdateKnowledge(request)
+    assert failure.code == grpc.StatusCode.INVALID_ARGUMENT

@@ -126,7 +126,9 @@ def test_what_a_released_version_stored_is_used_by_this_one(version: str, tmp_pa
         lessons = export_lessons(api, include_archived=True)
         assert [item.id for item in lessons] == ["archived", "kept"]
         assert search_lessons(api, "book ferries early") == ["kept"]
-        request = knowledge_pb.SearchKnowledgeRequest(query="npm install", project="project")
+        request = knowledge_pb.SearchKnowledgeRequest(
+            query="npm install", filter=knowledge_pb.KnowledgeFilter(project="project")
+        )
         (known,) = api.learn.SearchKnowledge(request).entries
         assert known.entry.success_rate == knowledge_pb.SuccessRate(successes=9, tries=10)
         for mode in (recall_pb.RECALL_MODE_LEXICAL, recall_pb.RECALL_MODE_DENSE):

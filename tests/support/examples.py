@@ -29,6 +29,7 @@ EXAMPLES: dict[str, Any] = json.loads((REPOSITORY / "scripts/api_examples.json")
 """What each RPC is sent, by its name; several messages where it takes a stream."""
 
 NEW = {
+    "CreateKnowledgeRequest": "entry_id",
     "CreateTenantRequest": "tenant_id",
     "CreateSkillRequest": "name",
     "CreatePatternRequest": "name",

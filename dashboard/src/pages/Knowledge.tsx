@@ -54,9 +54,11 @@ function Found({ linked }: { linked: string | undefined }) {
   const type = filter("type").toUpperCase();
   const asked = {
     query: filter("q"),
-    ...narrowing({ project: "project" }),
-    ...(type && { type: `KNOWLEDGE_TYPE_${type}` as KnowledgeTypeJson }),
-    ...(filter("tag") && { tags: [filter("tag")] }),
+    filter: {
+      ...narrowing({ project: "project" }),
+      ...(type && { type: `KNOWLEDGE_TYPE_${type}` as KnowledgeTypeJson }),
+      ...(filter("tag") && { tags: [filter("tag")] }),
+    },
     limit: FOUND,
     tokenBudget: TOKENS,
   };

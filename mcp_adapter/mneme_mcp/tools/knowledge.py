@@ -97,7 +97,7 @@ async def log(call: Call, given: LogArguments) -> Reply:
     "search_knowledge",
     query='In plain words, e.g. "npm install fails with permission error".',
     project="Only this project.",
-    event_type=Offer("Only this kind.", at="type"),
+    event_type=Offer("Only this kind.", at="filter.type"),
     tags=...,
     limit=...,
     token_budget=(int, Field(500, ge=50, le=100_000, description="Most tokens")),

@@ -109,6 +109,18 @@ def test_a_put_of_what_cannot_be_changed_is_refused_by_name(
     assert (refused.http_status, list(refused.fields)) == (400, [field])
 
 
+def test_knowledge_is_listed_and_with_a_query_it_is_searched(http: Http) -> None:
+    line = {"project": "shop", "type": "error", "context": "npm install", "lesson": "check first"}
+    http("POST", "/api/knowledge", {**line, "entryId": "npm"})
+    listed = http.get("/api/knowledge?project=shop")
+    assert ([one["id"] for one in listed["entries"]], listed["total"]) == (["npm"], 1)
+    for path in ("/api/knowledge", "/api/search/knowledge"):
+        found = http.get(f"{path}?query=npm&project=shop&tokenBudget=100")
+        assert [one["entry"]["id"] for one in found["entries"]] == ["npm"]
+        assert "check first" in found["markdown"]
+    assert http.get("/api/knowledge?query=npm&project=other")["entries"] == []
+
+
 def test_deleting_a_lesson_archives_it_and_only_its_own_path_deletes_it(http: Http) -> None:
     made(http, lessonId="one")
     assert http("DELETE", "/api/lessons/one") == {"id": "one", "archived": True}

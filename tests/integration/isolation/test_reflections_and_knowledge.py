@@ -94,6 +94,26 @@ def _(world: World) -> None:
     assert not world.ours.learn.CreateKnowledge(request).duplicate
 
 
+def _filter(field: str, asked: str) -> knowledge_pb.KnowledgeFilter:
+    return knowledge_pb.KnowledgeFilter(**{field: [asked] if field == "tags" else asked})
+
+
+@isolates("mneme.v1.LearnService/ListKnowledge")
+def _(world: World) -> None:
+    world.ours.learn.CreateKnowledge(entry("mine"))
+    mine = world.ours.learn.ListKnowledge(knowledge_pb.ListKnowledgeRequest())
+    assert ([one.id for one in mine.entries], mine.total_size) == (["mine"], 1)
+    for field in ("project", "tags"):
+        answer = answered_as_absent(
+            world.ours,
+            "mneme.v1.LearnService/ListKnowledge",
+            lambda asked, field=field: knowledge_pb.ListKnowledgeRequest(
+                filter=_filter(field, asked)
+            ),
+        )
+        assert answer == [""], field
+
+
 @isolates("mneme.v1.LearnService/SearchKnowledge")
 def _(world: World) -> None:
     world.ours.learn.CreateKnowledge(entry("mine"))
@@ -105,7 +125,7 @@ def _(world: World) -> None:
             world.ours,
             "mneme.v1.LearnService/SearchKnowledge",
             lambda asked, field=field: knowledge_pb.SearchKnowledgeRequest(
-                query=TOPIC, **{field: [asked] if field == "tags" else asked}
+                query=TOPIC, filter=_filter(field, asked)
             ),
         )
         assert "entries" not in found[0]

@@ -1263,7 +1263,7 @@ class CreateKnowledgeResponse(
     """The entry."""
 
     duplicate: bool
-    """True when it had been logged before."""
+    """True when it had been logged before, even if it was changed since."""
 
 
 class CreateLessonResponse(
@@ -1504,6 +1504,15 @@ class DeleteExperimentResponse(
 
     experiment: Experiment
     """The experiment as it was."""
+
+
+class DeleteKnowledgeResponse(
+    Answer[knowledge_pb2.DeleteKnowledgeResponse], of=knowledge_pb2.DeleteKnowledgeResponse
+):
+    """The deleted entry."""
+
+    entry: KnowledgeEntry
+    """The entry as it was."""
 
 
 class DeleteLearningSessionResponse(
@@ -3016,6 +3025,15 @@ class GetInclusionProofResponse(
     """When the item was forgotten; unset when it was not."""
 
 
+class GetKnowledgeResponse(
+    Answer[knowledge_pb2.GetKnowledgeResponse], of=knowledge_pb2.GetKnowledgeResponse
+):
+    """The entry."""
+
+    entry: KnowledgeEntry
+    """The entry."""
+
+
 class GetLearningMetricsResponse(
     Answer[learning_service_pb2.GetLearningMetricsResponse],
     of=learning_service_pb2.GetLearningMetricsResponse,
@@ -3444,35 +3462,58 @@ class KnowledgeEntry(Answer[knowledge_pb2.KnowledgeEntry], of=knowledge_pb2.Know
 
     id: str
     """Unique in the tenant: the caller's, or the first 32 hex digits of the
-    SHA-256 of the content, so that the same line is stored only once.
+    SHA-256 of the content that it was created with, so that the same line is
+    stored only once.
+    Up to 200 characters, on one line.
     """
 
     project: str
-    """The project, usually a repository's name."""
+    """The project, usually a repository's name.
+    Required; up to 200 characters, on one line; not blank.
+    """
 
     agent_id: str
-    """Who learned it; may be empty."""
+    """Who learned it; may be empty.
+    Up to 200 characters, on one line; not blank.
+    """
 
     type: KnowledgeTypeChoice | None
-    """What kind of experience it is."""
+    """What kind of experience it is.
+    Required.
+    """
 
     context: str
-    """What was being attempted."""
+    """What was being attempted.
+    Required; up to 8,192 characters; not blank.
+    """
 
     command: str
-    """The exact command, if one applies; may be empty."""
+    """The exact command, if one applies; may be empty.
+    Up to 8,192 characters.
+    """
 
     lesson: str
-    """What was learned."""
+    """What was learned.
+    Required; up to 8,192 characters; not blank.
+    """
 
     success_rate: SuccessRate
     """How often it worked; unset if unknown."""
 
     tags: list[str]
-    """Labels, sorted, without repeats."""
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
 
     timestamp: datetime | None
     """When it was learned."""
+
+    etag: str
+    """Tells this version from others. Give it in an update or a deletion to have
+    it refused (ABORTED) if the entry has changed since it was read. Opaque:
+    only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
 
 
 class LeafRange(Answer[forgetting_pb2.LeafRange], of=forgetting_pb2.LeafRange):
@@ -3816,6 +3857,21 @@ class ListExperimentsResponse(
 
     total_size: int
     """Experiments that match, over all pages, as of this page."""
+
+
+class ListKnowledgeResponse(
+    Answer[knowledge_pb2.ListKnowledgeResponse], of=knowledge_pb2.ListKnowledgeResponse
+):
+    """A page of entries."""
+
+    entries: list[KnowledgeEntry]
+    """Newest first. Fewer than `page_size` if more would not fit in 3 MiB."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
+
+    total_size: int
+    """Entries that match, over all pages, as of this page."""
 
 
 class ListLearningSessionsResponse(
@@ -6990,6 +7046,15 @@ class UpdateExperimentResponse(
     """The experiment as it is now."""
 
 
+class UpdateKnowledgeResponse(
+    Answer[knowledge_pb2.UpdateKnowledgeResponse], of=knowledge_pb2.UpdateKnowledgeResponse
+):
+    """The changed entry."""
+
+    entry: KnowledgeEntry
+    """The entry as it is now."""
+
+
 class UpdateLessonResponse(
     Answer[learn_service_pb2.UpdateLessonResponse], of=learn_service_pb2.UpdateLessonResponse
 ):
@@ -7254,6 +7319,7 @@ __all__ = [
     "DeleteEdgeResponse",
     "DeleteEpisodeResponse",
     "DeleteExperimentResponse",
+    "DeleteKnowledgeResponse",
     "DeleteLearningSessionResponse",
     "DeleteLessonResponse",
     "DeleteMemoriesResponse",
@@ -7315,6 +7381,7 @@ __all__ = [
     "GetEpisodeResponse",
     "GetExperimentResponse",
     "GetInclusionProofResponse",
+    "GetKnowledgeResponse",
     "GetLearningMetricsResponse",
     "GetLearningSessionResponse",
     "GetLessonResponse",
@@ -7353,6 +7420,7 @@ __all__ = [
     "ListEpisodesResponse",
     "ListEventsResponse",
     "ListExperimentsResponse",
+    "ListKnowledgeResponse",
     "ListLearningSessionsResponse",
     "ListLessonsResponse",
     "ListLogKeysResponse",
@@ -7488,6 +7556,7 @@ __all__ = [
     "UpdateEdgeResponse",
     "UpdateEpisodeResponse",
     "UpdateExperimentResponse",
+    "UpdateKnowledgeResponse",
     "UpdateLessonResponse",
     "UpdateMemoryResponse",
     "UpdateReflectionResponse",

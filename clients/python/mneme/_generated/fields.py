@@ -18,6 +18,7 @@ from mneme._generated.choices import (
     ExperimentStatusChoice,
     FdrMethodChoice,
     ImportanceChoice,
+    KnowledgeTypeChoice,
     MetadataComparisonChoice,
     OutcomeChoice,
     SeverityChoice,
@@ -28,6 +29,7 @@ from mneme.v1 import (
     alert_service_pb2,
     episode_pb2,
     experiment_pb2,
+    knowledge_pb2,
     learning_pb2,
     learning_service_pb2,
     learning_trust_pb2,
@@ -789,6 +791,72 @@ class ForgetItemFields(TypedDict, total=False):
     id: Required[str]
     """Its id; for a summary or a handover, its session's.
     Required; up to 200 characters, on one line.
+    """
+
+
+class KnowledgeEntryFields(TypedDict, total=False):
+    """KnowledgeEntry is one line of the log."""
+
+    id: str
+    """Unique in the tenant: the caller's, or the first 32 hex digits of the
+    SHA-256 of the content that it was created with, so that the same line is
+    stored only once.
+    Up to 200 characters, on one line.
+    """
+    project: Required[str]
+    """The project, usually a repository's name.
+    Required; up to 200 characters, on one line; not blank.
+    """
+    agent_id: str
+    """Who learned it; may be empty.
+    Up to 200 characters, on one line; not blank.
+    """
+    type: Required[KnowledgeTypeChoice]
+    """What kind of experience it is.
+    Required.
+    """
+    context: Required[str]
+    """What was being attempted.
+    Required; up to 8,192 characters; not blank.
+    """
+    command: str
+    """The exact command, if one applies; may be empty.
+    Up to 8,192 characters.
+    """
+    lesson: Required[str]
+    """What was learned.
+    Required; up to 8,192 characters; not blank.
+    """
+    success_rate: SuccessRateFields | knowledge_pb2.SuccessRate
+    """How often it worked; unset if unknown."""
+    tags: Iterable[str]
+    """Labels, sorted, without repeats.
+    Up to 64 entries, each up to 100 characters, on one line.
+    """
+    timestamp: datetime
+    """When it was learned."""
+    etag: str
+    """Tells this version from others. Give it in an update or a deletion to have
+    it refused (ABORTED) if the entry has changed since it was read. Opaque:
+    only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
+
+
+class KnowledgeFilterFields(TypedDict, total=False):
+    """KnowledgeFilter picks entries of the knowledge log. Empty fields do not
+    filter; given ones must all match.
+    """
+
+    project: str
+    """Of this project.
+    Up to 200 characters, on one line; not blank.
+    """
+    type: KnowledgeTypeChoice
+    """Of this kind."""
+    tags: Iterable[str]
+    """With all of these labels.
+    Up to 64 entries, each up to 100 characters, on one line.
     """
 
 
@@ -1821,6 +1889,8 @@ __all__ = [
     "ExperimentResultFields",
     "ForgetFilterFields",
     "ForgetItemFields",
+    "KnowledgeEntryFields",
+    "KnowledgeFilterFields",
     "LessonFields",
     "LessonFilterFields",
     "LockedContextFields",

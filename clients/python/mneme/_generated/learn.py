@@ -17,13 +17,17 @@ from mneme._generated.answers import (
     CreateKnowledgeResponse,
     CreateLessonResponse,
     CreateReflectionResponse,
+    DeleteKnowledgeResponse,
     DeleteLessonResponse,
     DeleteReflectionResponse,
     ExportLessonsResponse,
+    GetKnowledgeResponse,
     GetLessonResponse,
     GetReflectionResponse,
     ImportLessonsResponse,
+    KnowledgeEntry,
     Lesson,
+    ListKnowledgeResponse,
     ListLessonsResponse,
     ListReflectionsResponse,
     Reflection,
@@ -32,6 +36,7 @@ from mneme._generated.answers import (
     SearchReflectionsResponse,
     SummarizeReflectionsResponse,
     UnarchiveLessonResponse,
+    UpdateKnowledgeResponse,
     UpdateLessonResponse,
     UpdateReflectionResponse,
 )
@@ -42,6 +47,7 @@ from mneme._generated.choices import (
     OutcomeChoice,
 )
 from mneme._generated.fields import (
+    KnowledgeFilterFields,
     LessonFields,
     LessonFilterFields,
     ReflectionFilterFields,
@@ -177,11 +183,39 @@ _CREATE_KNOWLEDGE = Rpc(
     answer=CreateKnowledgeResponse,
     repeatable=True,
 )
+_GET_KNOWLEDGE = Rpc(
+    service="mneme.v1.LearnService",
+    method="GetKnowledge",
+    request=knowledge_pb2.GetKnowledgeRequest,
+    answer=GetKnowledgeResponse,
+    repeatable=True,
+)
+_LIST_KNOWLEDGE = Rpc(
+    service="mneme.v1.LearnService",
+    method="ListKnowledge",
+    request=knowledge_pb2.ListKnowledgeRequest,
+    answer=ListKnowledgeResponse,
+    repeatable=True,
+)
 _SEARCH_KNOWLEDGE = Rpc(
     service="mneme.v1.LearnService",
     method="SearchKnowledge",
     request=knowledge_pb2.SearchKnowledgeRequest,
     answer=SearchKnowledgeResponse,
+    repeatable=True,
+)
+_UPDATE_KNOWLEDGE = Rpc(
+    service="mneme.v1.LearnService",
+    method="UpdateKnowledge",
+    request=knowledge_pb2.UpdateKnowledgeRequest,
+    answer=UpdateKnowledgeResponse,
+    repeatable=True,
+)
+_DELETE_KNOWLEDGE = Rpc(
+    service="mneme.v1.LearnService",
+    method="DeleteKnowledge",
+    request=knowledge_pb2.DeleteKnowledgeRequest,
+    answer=DeleteKnowledgeResponse,
     repeatable=True,
 )
 
@@ -204,7 +238,11 @@ RPCS = (
     _DELETE_REFLECTION,
     _SUMMARIZE_REFLECTIONS,
     _CREATE_KNOWLEDGE,
+    _GET_KNOWLEDGE,
+    _LIST_KNOWLEDGE,
     _SEARCH_KNOWLEDGE,
+    _UPDATE_KNOWLEDGE,
+    _DELETE_KNOWLEDGE,
 )
 
 
@@ -1089,13 +1127,101 @@ class LearnMethods(SyncCaller):
             timeout,
         )
 
+    def get_knowledge(
+        self,
+        entry_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetKnowledgeResponse:
+        """Returns one entry of the knowledge log.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            entry_id: The entry. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The entry.
+        """
+        return self._unary(
+            _GET_KNOWLEDGE,
+            {
+                "entry_id": entry_id,
+            },
+            timeout,
+        )
+
+    def list_knowledge(
+        self,
+        *,
+        filter: KnowledgeFilterFields | knowledge_pb2.KnowledgeFilter | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListKnowledgeResponse:
+        """Lists entries of the knowledge log, newest first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which entries.
+            page_size: Entries per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of entries.
+        """
+        return self._unary(
+            _LIST_KNOWLEDGE,
+            {
+                "filter": filter,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_knowledge(
+        self,
+        *,
+        filter: KnowledgeFilterFields | knowledge_pb2.KnowledgeFilter | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[KnowledgeEntry]:
+        """Walks all pages of `list_knowledge`, fetching each when it is reached.
+
+        Lists entries of the knowledge log, newest first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which entries.
+            page_size: Entries per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_KNOWLEDGE,
+            {
+                "filter": filter,
+                "page_size": page_size,
+            },
+            lambda page: page.entries,
+            timeout,
+        )
+
     def search_knowledge(
         self,
         query: str,
         *,
-        project: str | None = None,
-        type: KnowledgeTypeChoice | None = None,
-        tags: Iterable[str] | None = None,
+        filter: KnowledgeFilterFields | knowledge_pb2.KnowledgeFilter | None = None,
         limit: int | None = None,
         token_budget: int | None = None,
         timeout: float | None = None,
@@ -1108,11 +1234,7 @@ class LearnMethods(SyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters; not blank.
-            project: Of this project; unset: of all. Up to 200 characters, on one line; not
-                blank.
-            type: Of this kind.
-            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
-                line.
+            filter: Which entries.
             limit: Maximum number of entries. 1 to 100. Default: 5.
             token_budget: Tokens that `markdown` may take, estimated conservatively for common
                 tokenizers: one for every four letters or digits of a word, rounded up, and one
@@ -1127,11 +1249,113 @@ class LearnMethods(SyncCaller):
             _SEARCH_KNOWLEDGE,
             {
                 "query": query,
-                "project": project,
-                "type": type,
-                "tags": tags,
+                "filter": filter,
                 "limit": limit,
                 "token_budget": token_budget,
+            },
+            timeout,
+        )
+
+    def update_knowledge(
+        self,
+        entry_id: str,
+        *,
+        project: str | None = None,
+        agent_id: str | None = None,
+        type: KnowledgeTypeChoice | None = None,
+        context: str | None = None,
+        command: str | None = None,
+        lesson: str | None = None,
+        success_rate: SuccessRateFields | knowledge_pb2.SuccessRate | None = None,
+        tags: Iterable[str] | None = None,
+        clear: Iterable[Literal["agent_id", "command", "success_rate", "tags"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateKnowledgeResponse:
+        """Changes the fields of an entry that the mask names. With `entry.etag` it does
+        so only if nobody has changed the entry since that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the entry has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+
+        Args:
+            entry_id: The entry: its id (required) and new values for the fields in the mask;
+                only those are checked. Required.
+            project: The project, usually a repository's name. Required; up to 200 characters,
+                on one line; not blank.
+            agent_id: Who learned it; may be empty. Up to 200 characters, on one line; not
+                blank.
+            type: What kind of experience it is. Required.
+            context: What was being attempted. Required; up to 8,192 characters; not blank.
+            command: The exact command, if one applies; may be empty. Up to 8,192 characters.
+            lesson: What was learned. Required; up to 8,192 characters; not blank.
+            success_rate: How often it worked; unset if unknown.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Tells this version from others. Give it in an update or a deletion to have it
+                refused (ABORTED) if the entry has changed since it was read. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed entry.
+        """
+        return self._unary(
+            _UPDATE_KNOWLEDGE,
+            update_of(
+                "entry",
+                entry_id,
+                {
+                    "project": project,
+                    "agent_id": agent_id,
+                    "type": type,
+                    "context": context,
+                    "command": command,
+                    "lesson": lesson,
+                    "success_rate": success_rate,
+                    "tags": tags,
+                },
+                clear,
+                etag,
+            ),
+            timeout,
+        )
+
+    def delete_knowledge(
+        self,
+        entry_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> DeleteKnowledgeResponse:
+        """Deletes an entry of the knowledge log for good: no call finds it from then
+        on. A line that is sent again is logged again. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the entry has changed since (nothing is deleted).
+
+        Args:
+            entry_id: The entry. Required; up to 200 characters, on one line.
+            etag: The entry's etag, to refuse the call if the entry has changed since. Up to 100
+                characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted entry.
+        """
+        return self._unary(
+            _DELETE_KNOWLEDGE,
+            {
+                "entry_id": entry_id,
+                "etag": etag,
             },
             timeout,
         )
@@ -2018,13 +2242,101 @@ class AsyncLearnMethods(AsyncCaller):
             timeout,
         )
 
+    async def get_knowledge(
+        self,
+        entry_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> GetKnowledgeResponse:
+        """Returns one entry of the knowledge log.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+
+        Args:
+            entry_id: The entry. Required; up to 200 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The entry.
+        """
+        return await self._unary(
+            _GET_KNOWLEDGE,
+            {
+                "entry_id": entry_id,
+            },
+            timeout,
+        )
+
+    async def list_knowledge(
+        self,
+        *,
+        filter: KnowledgeFilterFields | knowledge_pb2.KnowledgeFilter | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListKnowledgeResponse:
+        """Lists entries of the knowledge log, newest first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which entries.
+            page_size: Entries per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of entries.
+        """
+        return await self._unary(
+            _LIST_KNOWLEDGE,
+            {
+                "filter": filter,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_knowledge(
+        self,
+        *,
+        filter: KnowledgeFilterFields | knowledge_pb2.KnowledgeFilter | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[KnowledgeEntry]:
+        """Walks all pages of `list_knowledge`, fetching each when it is reached.
+
+        Lists entries of the knowledge log, newest first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            filter: Which entries.
+            page_size: Entries per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_KNOWLEDGE,
+            {
+                "filter": filter,
+                "page_size": page_size,
+            },
+            lambda page: page.entries,
+            timeout,
+        )
+
     async def search_knowledge(
         self,
         query: str,
         *,
-        project: str | None = None,
-        type: KnowledgeTypeChoice | None = None,
-        tags: Iterable[str] | None = None,
+        filter: KnowledgeFilterFields | knowledge_pb2.KnowledgeFilter | None = None,
         limit: int | None = None,
         token_budget: int | None = None,
         timeout: float | None = None,
@@ -2037,11 +2349,7 @@ class AsyncLearnMethods(AsyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters; not blank.
-            project: Of this project; unset: of all. Up to 200 characters, on one line; not
-                blank.
-            type: Of this kind.
-            tags: With all of these labels. Up to 64 entries, each up to 100 characters, on one
-                line.
+            filter: Which entries.
             limit: Maximum number of entries. 1 to 100. Default: 5.
             token_budget: Tokens that `markdown` may take, estimated conservatively for common
                 tokenizers: one for every four letters or digits of a word, rounded up, and one
@@ -2056,11 +2364,113 @@ class AsyncLearnMethods(AsyncCaller):
             _SEARCH_KNOWLEDGE,
             {
                 "query": query,
-                "project": project,
-                "type": type,
-                "tags": tags,
+                "filter": filter,
                 "limit": limit,
                 "token_budget": token_budget,
+            },
+            timeout,
+        )
+
+    async def update_knowledge(
+        self,
+        entry_id: str,
+        *,
+        project: str | None = None,
+        agent_id: str | None = None,
+        type: KnowledgeTypeChoice | None = None,
+        context: str | None = None,
+        command: str | None = None,
+        lesson: str | None = None,
+        success_rate: SuccessRateFields | knowledge_pb2.SuccessRate | None = None,
+        tags: Iterable[str] | None = None,
+        clear: Iterable[Literal["agent_id", "command", "success_rate", "tags"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdateKnowledgeResponse:
+        """Changes the fields of an entry that the mask names. With `entry.etag` it does
+        so only if nobody has changed the entry since that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the entry has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+
+        Args:
+            entry_id: The entry: its id (required) and new values for the fields in the mask;
+                only those are checked. Required.
+            project: The project, usually a repository's name. Required; up to 200 characters,
+                on one line; not blank.
+            agent_id: Who learned it; may be empty. Up to 200 characters, on one line; not
+                blank.
+            type: What kind of experience it is. Required.
+            context: What was being attempted. Required; up to 8,192 characters; not blank.
+            command: The exact command, if one applies; may be empty. Up to 8,192 characters.
+            lesson: What was learned. Required; up to 8,192 characters; not blank.
+            success_rate: How often it worked; unset if unknown.
+            tags: Labels, sorted, without repeats. Up to 64 entries, each up to 100 characters,
+                on one line.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Tells this version from others. Give it in an update or a deletion to have it
+                refused (ABORTED) if the entry has changed since it was read. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed entry.
+        """
+        return await self._unary(
+            _UPDATE_KNOWLEDGE,
+            update_of(
+                "entry",
+                entry_id,
+                {
+                    "project": project,
+                    "agent_id": agent_id,
+                    "type": type,
+                    "context": context,
+                    "command": command,
+                    "lesson": lesson,
+                    "success_rate": success_rate,
+                    "tags": tags,
+                },
+                clear,
+                etag,
+            ),
+            timeout,
+        )
+
+    async def delete_knowledge(
+        self,
+        entry_id: str,
+        *,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> DeleteKnowledgeResponse:
+        """Deletes an entry of the knowledge log for good: no call finds it from then
+        on. A line that is sent again is logged again. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the entry has changed since (nothing is deleted).
+
+        Args:
+            entry_id: The entry. Required; up to 200 characters, on one line.
+            etag: The entry's etag, to refuse the call if the entry has changed since. Up to 100
+                characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The deleted entry.
+        """
+        return await self._unary(
+            _DELETE_KNOWLEDGE,
+            {
+                "entry_id": entry_id,
+                "etag": etag,
             },
             timeout,
         )

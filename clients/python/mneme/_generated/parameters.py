@@ -892,11 +892,19 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text", "Choose the id to make retries harmless; see KnowledgeEntry.id.", most=200
         ),
     },
+    "get_knowledge": {
+        "entry_id": Parameter("text", "The entry.", required=True, most=200),
+    },
+    "list_knowledge": {
+        "filter": Parameter("KnowledgeFilter", "Which entries."),
+        "page_size": Parameter("integer", "Entries per page.", least=1, most=1000, default=50),
+        "page_token": Parameter(
+            "text", "The token from the previous page; empty for the first.", most=2000
+        ),
+    },
     "search_knowledge": {
         "query": Parameter("text", "What to look for, in words.", required=True, most=8192),
-        "project": Parameter("text", "Of this project; unset: of all.", optional=True, most=200),
-        "type": Parameter("choice", "Of this kind.", choices=("error", "success", "pattern")),
-        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
+        "filter": Parameter("KnowledgeFilter", "Which entries."),
         "limit": Parameter("integer", "Maximum number of entries.", least=1, most=100, default=5),
         "token_budget": Parameter(
             "integer",
@@ -904,6 +912,26 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             least=1,
             most=100000,
             default=500,
+        ),
+    },
+    "update_knowledge": {
+        "entry_id": Parameter("text", "The entry.", required=True),
+        "project": Parameter("text", "The project, usually a repository's name.", most=200),
+        "agent_id": Parameter("text", "Who learned it; may be empty.", most=200),
+        "type": Parameter(
+            "choice", "What kind of experience it is.", choices=("error", "success", "pattern")
+        ),
+        "context": Parameter("text", "What was being attempted.", most=8192),
+        "command": Parameter("text", "The exact command, if one applies; may be empty.", most=8192),
+        "lesson": Parameter("text", "What was learned.", most=8192),
+        "success_rate": Parameter("SuccessRate", "How often it worked; unset if unknown."),
+        "tags": Parameter("text", "Labels, sorted, without repeats.", many=True, most=64),
+        "etag": Parameter("text", "Tells this version from others.", most=100),
+    },
+    "delete_knowledge": {
+        "entry_id": Parameter("text", "The entry.", required=True, most=200),
+        "etag": Parameter(
+            "text", "The entry's etag, to refuse the call if the entry has changed since.", most=100
         ),
     },
     "get_context": {
@@ -2304,6 +2332,11 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         "id": Parameter(
             "text", "Its id; for a summary or a handover, its session's.", required=True, most=200
         ),
+    },
+    "KnowledgeFilter": {
+        "project": Parameter("text", "Of this project.", optional=True, most=200),
+        "type": Parameter("choice", "Of this kind.", choices=("error", "success", "pattern")),
+        "tags": Parameter("text", "With all of these labels.", many=True, most=64),
     },
     "Lesson": {
         "id": Parameter(

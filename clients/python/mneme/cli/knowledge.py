@@ -13,33 +13,94 @@ from mneme._generated.choices import KnowledgeTypeChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import FAILED, InputError
-from mneme.cli.fields import Fields, choice, text
-from mneme.cli.options import BestOf, Query, Tags
+from mneme.cli.fields import Fields, argument, choice, text, texts
+from mneme.cli.options import BestOf, Etag, Query, Tags
 from mneme.cli.output import Column
+from mneme.cli.resources import Resource
+from mneme.cli.values import without_empty
 
 if TYPE_CHECKING:
     from mneme.client import MnemeClient
     from mneme.knowledge_log import LogLine
-    from mneme.types import FoundKnowledge
+    from mneme.types import KnowledgeEntry
 
 app = App(help="The knowledge log: what was learned, by project.")
 
 _FOLLOW_S = 1.0
 
 
-def _rate(found: FoundKnowledge) -> str:
+def _rate_of(entry: KnowledgeEntry) -> str:
     from mneme.knowledge_log import rate_text
 
-    return rate_text(found.entry.success_rate)
+    return rate_text(entry.success_rate)
 
 
 _COLUMNS = (
     Column("Score", lambda found: cells.score(found.score), style="cyan"),
     Column("When", lambda found: cells.when(found.entry.timestamp)[:10], style="dim"),
     Column("Project", "entry.project"),
-    Column("Success", _rate, right=True),
+    Column("Success", lambda found: _rate_of(found.entry), right=True),
     Column("Lesson", "entry.lesson", flexible=True),
     Column("Context", "entry.context", flexible=True, style="dim"),
+)
+
+_FILTER = Fields(
+    project=text("Of this project.", "--project", "--repo", metavar="NAME"),
+    type=choice(KnowledgeTypeChoice, "Of this kind."),
+    tags=Tags,
+)
+
+_entries = Resource(
+    app,
+    "entry",
+    key=Fields(entry_id=argument("ENTRY", "The entry's id.")),
+    columns=(
+        Column("Entry", "id", optional=2, style="cyan"),
+        Column("When", lambda entry: cells.when(entry.timestamp)[:10], style="dim"),
+        Column("Project", "project"),
+        Column("Type", "type", optional=3),
+        Column("Lesson", "lesson", flexible=True),
+        Column("Context", "context", flexible=True, optional=1, style="dim"),
+    ),
+    facts={
+        "Entry": "id",
+        "Type": "type",
+        "Context": "context",
+        "Command": "command",
+        "Lesson": "lesson",
+        "Success": _rate_of,
+        "Tags": "tags",
+        "Agent": "agent_id",
+        "Project": "project",
+        "When": "timestamp",
+        "Etag": "etag",
+    },
+)
+_entries.list("iter_knowledge", "List entries, newest first.", Fields(filter=_FILTER))
+_entries.get("get_knowledge", "Show one entry.")
+_entries.change(
+    "update",
+    "update_knowledge",
+    'Change the given fields of an entry; "" empties a field.',
+    Fields(
+        project=text("The project.", "--project", "--repo", metavar="NAME"),
+        agent_id=text("Who learned it.", "--agent", metavar="ID"),
+        type=choice(KnowledgeTypeChoice, "What it is."),
+        context=text("What was being attempted."),
+        command=text("The exact command, if one applies."),
+        lesson=text("What was learned."),
+        tags=texts("Its labels from now on; repeatable.", "--tag", sent=without_empty),
+        etag=Etag,
+    ),
+    said="updated {entry_id}",
+)
+_entries.change(
+    "delete",
+    "delete_knowledge",
+    "Delete an entry.",
+    Fields(etag=Etag),
+    said="deleted {entry_id}",
+    confirm="Delete the entry {entry_id} for good?",
 )
 
 Folder = Annotated[
@@ -107,11 +168,7 @@ def query(
     text: Query,
     chosen: Annotated[
         Any,
-        Fields(
-            project=text("Of this project.", "--project", "--repo", metavar="NAME"),
-            type=choice(KnowledgeTypeChoice, "Of this kind."),
-            tags=Tags,
-        ),
+        _FILTER,
     ],
     limit: BestOf = 5,
     tokens: Annotated[
@@ -123,7 +180,7 @@ def query(
 ) -> None:
     """Ask the knowledge log."""
     with cli.connect() as client:
-        answer = client.search_knowledge(text, **chosen, limit=limit, token_budget=tokens)
+        answer = client.search_knowledge(text, filter=chosen, limit=limit, token_budget=tokens)
     if cli.out.as_json:
         cli.out.message(answer)
     elif markdown:

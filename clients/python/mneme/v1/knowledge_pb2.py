@@ -23,11 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from mneme.v1 import options_pb2 as mneme_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18mneme/v1/knowledge.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16mneme/v1/options.proto\"\xaa\x01\n\x0bSuccessRate\x12%\n\tsuccesses\x18\x01 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00R\tsuccesses\x12#\n\x05tries\x18\x02 \x01(\x05\x42\r\xbaH\n\x1a\x08\x18\xff\x93\xeb\xdc\x03(\x01R\x05tries:O\xbaHL\x1aJ\n\x13successes.lte_tries\x12\x15must not exceed tries\x1a\x1cthis.successes <= this.tries\"\xd6\x02\n\x0eKnowledgeEntry\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n\x07project\x18\x02 \x01(\tR\x07project\x12\x19\n\x08\x61gent_id\x18\x03 \x01(\tR\x07\x61gentId\x12+\n\x04type\x18\x04 \x01(\x0e\x32\x17.mneme.v1.KnowledgeTypeR\x04type\x12\x18\n\x07\x63ontext\x18\x05 \x01(\tR\x07\x63ontext\x12\x18\n\x07\x63ommand\x18\x06 \x01(\tR\x07\x63ommand\x12\x16\n\x06lesson\x18\x07 \x01(\tR\x06lesson\x12\x38\n\x0csuccess_rate\x18\x08 \x01(\x0b\x32\x15.mneme.v1.SuccessRateR\x0bsuccessRate\x12\x12\n\x04tags\x18\t \x03(\tR\x04tags\x12\x38\n\ttimestamp\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ttimestamp\"\xe4\x04\n\x16\x43reateKnowledgeRequest\x12=\n\x07project\x18\x01 \x01(\tB#\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x07project\x12<\n\x08\x61gent_id\x18\x02 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x07\x61gentId\x12\x37\n\x04type\x18\x03 \x01(\x0e\x32\x17.mneme.v1.KnowledgeTypeB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04type\x12\x34\n\x07\x63ontext\x18\x04 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x07\x63ontext\x12.\n\x07\x63ommand\x18\x05 \x01(\tB\x14\xbaH\x11r\x0f\x18\x80@2\n^[^\\x00]*$R\x07\x63ommand\x12\x32\n\x06lesson\x18\x06 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x06lesson\x12\x38\n\x0csuccess_rate\x18\x07 \x01(\x0b\x32\x15.mneme.v1.SuccessRateR\x0bsuccessRate\x12\x39\n\x04tags\x18\x08 \x03(\tB%\xbaH\"\x92\x01\x1f\x10@\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12K\n\ttimestamp\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x11\xbaH\x0e\xb2\x01\x0b\"\x07\x08\xff\x82\xd1\xff\xaf\x07\x32\x00R\ttimestamp\x12\x38\n\x08\x65ntry_id\x18\n \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07\x65ntryId\"g\n\x17\x43reateKnowledgeResponse\x12.\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x05\x65ntry\x12\x1c\n\tduplicate\x18\x02 \x01(\x08R\tduplicate\"\xe7\x02\n\x16SearchKnowledgeRequest\x12\x30\n\x05query\x18\x01 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x05query\x12@\n\x07project\x18\x02 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x00R\x07project\x88\x01\x01\x12\x35\n\x04type\x18\x03 \x01(\x0e\x32\x17.mneme.v1.KnowledgeTypeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04type\x12\x39\n\x04tags\x18\x04 \x03(\tB%\xbaH\"\x92\x01\x1f\x10@\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12$\n\x05limit\x18\x05 \x01(\x05\x42\x0e\xbaH\x06\x1a\x04\x18\x64(\x00\x8a\xe5&\x01\x35R\x05limit\x12\x35\n\x0ctoken_budget\x18\x06 \x01(\x05\x42\x12\xbaH\x08\x1a\x06\x18\xa0\x8d\x06(\x00\x8a\xe5&\x03\x35\x30\x30R\x0btokenBudgetB\n\n\x08_project\"\xd7\x01\n\x0e\x46oundKnowledge\x12.\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x05\x65ntry\x12\x14\n\x05score\x18\x02 \x01(\x01R\x05score\x12#\n\nsimilarity\x18\x03 \x01(\x01H\x00R\nsimilarity\x88\x01\x01\x12\x33\n\x13success_lower_bound\x18\x04 \x01(\x01H\x01R\x11successLowerBound\x88\x01\x01\x42\r\n\x0b_similarityB\x16\n\x14_success_lower_bound\"\xce\x01\n\x17SearchKnowledgeResponse\x12\x32\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x18.mneme.v1.FoundKnowledgeR\x07\x65ntries\x12\x1a\n\x08markdown\x18\x02 \x01(\tR\x08markdown\x12\x1f\n\x0btoken_count\x18\x03 \x01(\x05R\ntokenCount\x12#\n\romitted_count\x18\x04 \x01(\x05R\x0comittedCount\x12\x1d\n\nwords_only\x18\x05 \x01(\x08R\twordsOnly*\x81\x01\n\rKnowledgeType\x12\x1e\n\x1aKNOWLEDGE_TYPE_UNSPECIFIED\x10\x00\x12\x18\n\x14KNOWLEDGE_TYPE_ERROR\x10\x01\x12\x1a\n\x16KNOWLEDGE_TYPE_SUCCESS\x10\x02\x12\x1a\n\x16KNOWLEDGE_TYPE_PATTERN\x10\x03\x42m\n\x08mneme.v1B\x0eKnowledgeProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18mneme/v1/knowledge.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16mneme/v1/options.proto\"\xaa\x01\n\x0bSuccessRate\x12%\n\tsuccesses\x18\x01 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00R\tsuccesses\x12#\n\x05tries\x18\x02 \x01(\x05\x42\r\xbaH\n\x1a\x08\x18\xff\x93\xeb\xdc\x03(\x01R\x05tries:O\xbaHL\x1aJ\n\x13successes.lte_tries\x12\x15must not exceed tries\x1a\x1cthis.successes <= this.tries\"\xf0\x04\n\x0eKnowledgeEntry\x12-\n\x02id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x02id\x12=\n\x07project\x18\x02 \x01(\tB#\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x07project\x12<\n\x08\x61gent_id\x18\x03 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x07\x61gentId\x12\x37\n\x04type\x18\x04 \x01(\x0e\x32\x17.mneme.v1.KnowledgeTypeB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04type\x12\x34\n\x07\x63ontext\x18\x05 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x07\x63ontext\x12.\n\x07\x63ommand\x18\x06 \x01(\tB\x14\xbaH\x11r\x0f\x18\x80@2\n^[^\\x00]*$R\x07\x63ommand\x12\x32\n\x06lesson\x18\x07 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x06lesson\x12\x38\n\x0csuccess_rate\x18\x08 \x01(\x0b\x32\x15.mneme.v1.SuccessRateR\x0bsuccessRate\x12\x39\n\x04tags\x18\t \x03(\tB%\xbaH\"\x92\x01\x1f\x10@\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12\x38\n\ttimestamp\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ttimestamp\x12\x30\n\x04\x65tag\x18\x0b \x01(\tB\x1c\xbaH\x19r\x17\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04\x65tag\"\xe4\x04\n\x16\x43reateKnowledgeRequest\x12=\n\x07project\x18\x01 \x01(\tB#\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x07project\x12<\n\x08\x61gent_id\x18\x02 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x07\x61gentId\x12\x37\n\x04type\x18\x03 \x01(\x0e\x32\x17.mneme.v1.KnowledgeTypeB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04type\x12\x34\n\x07\x63ontext\x18\x04 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x07\x63ontext\x12.\n\x07\x63ommand\x18\x05 \x01(\tB\x14\xbaH\x11r\x0f\x18\x80@2\n^[^\\x00]*$R\x07\x63ommand\x12\x32\n\x06lesson\x18\x06 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x06lesson\x12\x38\n\x0csuccess_rate\x18\x07 \x01(\x0b\x32\x15.mneme.v1.SuccessRateR\x0bsuccessRate\x12\x39\n\x04tags\x18\x08 \x03(\tB%\xbaH\"\x92\x01\x1f\x10@\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tags\x12K\n\ttimestamp\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x11\xbaH\x0e\xb2\x01\x0b\"\x07\x08\xff\x82\xd1\xff\xaf\x07\x32\x00R\ttimestamp\x12\x38\n\x08\x65ntry_id\x18\n \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07\x65ntryId\"g\n\x17\x43reateKnowledgeResponse\x12.\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x05\x65ntry\x12\x1c\n\tduplicate\x18\x02 \x01(\x08R\tduplicate\"Q\n\x13GetKnowledgeRequest\x12:\n\x08\x65ntry_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07\x65ntryId\"F\n\x14GetKnowledgeResponse\x12.\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x05\x65ntry\"\xd1\x01\n\x0fKnowledgeFilter\x12@\n\x07project\x18\x01 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb0\xe5&\x01H\x00R\x07project\x88\x01\x01\x12\x35\n\x04type\x18\x02 \x01(\x0e\x32\x17.mneme.v1.KnowledgeTypeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04type\x12\x39\n\x04tags\x18\x03 \x03(\tB%\xbaH\"\x92\x01\x1f\x10@\"\x1br\x19\x10\x01\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04tagsB\n\n\x08_project\"\xa1\x01\n\x14ListKnowledgeRequest\x12\x31\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x19.mneme.v1.KnowledgeFilterR\x06\x66ilter\x12-\n\tpage_size\x18\x02 \x01(\x05\x42\x10\xbaH\x07\x1a\x05\x18\xe8\x07(\x00\x8a\xe5&\x02\x35\x30R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\x92\x01\n\x15ListKnowledgeResponse\x12\x32\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x07\x65ntries\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n\ntotal_size\x18\x03 \x01(\x03R\ttotalSize\"\xe1\x01\n\x16UpdateKnowledgeRequest\x12\x36\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryB\x06\xbaH\x03\xd8\x01\x03R\x05\x65ntry\x12\x8e\x01\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskBQ\xbaH\x03\xc8\x01\x01\x92\xe5&G\n\x07project\n\x08\x61gent_id\n\x04type\n\x07\x63ontext\n\x07\x63ommand\n\x06lesson\n\x0csuccess_rate\n\x04tagsR\nupdateMask\"I\n\x17UpdateKnowledgeResponse\x12.\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x05\x65ntry\"\x86\x01\n\x16\x44\x65leteKnowledgeRequest\x12:\n\x08\x65ntry_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x07\x65ntryId\x12\x30\n\x04\x65tag\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04\x65tag\"I\n\x17\x44\x65leteKnowledgeResponse\x12.\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x05\x65ntry\"\xec\x01\n\x16SearchKnowledgeRequest\x12\x30\n\x05query\x18\x01 \x01(\tB\x1a\xbaH\x13r\x11\x10\x01\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x05query\x12\x31\n\x06\x66ilter\x18\x07 \x01(\x0b\x32\x19.mneme.v1.KnowledgeFilterR\x06\x66ilter\x12$\n\x05limit\x18\x05 \x01(\x05\x42\x0e\xbaH\x06\x1a\x04\x18\x64(\x00\x8a\xe5&\x01\x35R\x05limit\x12\x35\n\x0ctoken_budget\x18\x06 \x01(\x05\x42\x12\xbaH\x08\x1a\x06\x18\xa0\x8d\x06(\x00\x8a\xe5&\x03\x35\x30\x30R\x0btokenBudgetJ\x04\x08\x02\x10\x03J\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05\"\xd7\x01\n\x0e\x46oundKnowledge\x12.\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.mneme.v1.KnowledgeEntryR\x05\x65ntry\x12\x14\n\x05score\x18\x02 \x01(\x01R\x05score\x12#\n\nsimilarity\x18\x03 \x01(\x01H\x00R\nsimilarity\x88\x01\x01\x12\x33\n\x13success_lower_bound\x18\x04 \x01(\x01H\x01R\x11successLowerBound\x88\x01\x01\x42\r\n\x0b_similarityB\x16\n\x14_success_lower_bound\"\xce\x01\n\x17SearchKnowledgeResponse\x12\x32\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x18.mneme.v1.FoundKnowledgeR\x07\x65ntries\x12\x1a\n\x08markdown\x18\x02 \x01(\tR\x08markdown\x12\x1f\n\x0btoken_count\x18\x03 \x01(\x05R\ntokenCount\x12#\n\romitted_count\x18\x04 \x01(\x05R\x0comittedCount\x12\x1d\n\nwords_only\x18\x05 \x01(\x08R\twordsOnly*\x81\x01\n\rKnowledgeType\x12\x1e\n\x1aKNOWLEDGE_TYPE_UNSPECIFIED\x10\x00\x12\x18\n\x14KNOWLEDGE_TYPE_ERROR\x10\x01\x12\x1a\n\x16KNOWLEDGE_TYPE_SUCCESS\x10\x02\x12\x1a\n\x16KNOWLEDGE_TYPE_PATTERN\x10\x03\x42m\n\x08mneme.v1B\x0eKnowledgeProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,6 +42,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUCCESSRATE'].fields_by_name['tries']._serialized_options = b'\272H\n\032\010\030\377\223\353\334\003(\001'
   _globals['_SUCCESSRATE']._loaded_options = None
   _globals['_SUCCESSRATE']._serialized_options = b'\272HL\032J\n\023successes.lte_tries\022\025must not exceed tries\032\034this.successes <= this.tries'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['id']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['project']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['project']._serialized_options = b'\272H\034r\032\020\001\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\270\345&\001'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['agent_id']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['agent_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\270\345&\001'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['type']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['type']._serialized_options = b'\272H\007\202\001\004\020\001 \000'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['context']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['context']._serialized_options = b'\272H\023r\021\020\001\030\200@2\n^[^\\x00]*$\270\345&\001'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['command']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['command']._serialized_options = b'\272H\021r\017\030\200@2\n^[^\\x00]*$'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['lesson']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['lesson']._serialized_options = b'\272H\023r\021\020\001\030\200@2\n^[^\\x00]*$\270\345&\001'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['tags']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['tags']._serialized_options = b'\272H\"\222\001\037\020@\"\033r\031\020\001\030d2\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['etag']._loaded_options = None
+  _globals['_KNOWLEDGEENTRY'].fields_by_name['etag']._serialized_options = b'\272H\031r\027\030d2\023^[^\\x00-\\x1f\\x7f]*$'
   _globals['_CREATEKNOWLEDGEREQUEST'].fields_by_name['project']._loaded_options = None
   _globals['_CREATEKNOWLEDGEREQUEST'].fields_by_name['project']._serialized_options = b'\272H\034r\032\020\001\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\270\345&\001'
   _globals['_CREATEKNOWLEDGEREQUEST'].fields_by_name['agent_id']._loaded_options = None
@@ -59,32 +78,64 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATEKNOWLEDGEREQUEST'].fields_by_name['timestamp']._serialized_options = b'\272H\016\262\001\013\"\007\010\377\202\321\377\257\0072\000'
   _globals['_CREATEKNOWLEDGEREQUEST'].fields_by_name['entry_id']._loaded_options = None
   _globals['_CREATEKNOWLEDGEREQUEST'].fields_by_name['entry_id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_GETKNOWLEDGEREQUEST'].fields_by_name['entry_id']._loaded_options = None
+  _globals['_GETKNOWLEDGEREQUEST'].fields_by_name['entry_id']._serialized_options = b'\272H\034r\032\020\001\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_KNOWLEDGEFILTER'].fields_by_name['project']._loaded_options = None
+  _globals['_KNOWLEDGEFILTER'].fields_by_name['project']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
+  _globals['_KNOWLEDGEFILTER'].fields_by_name['type']._loaded_options = None
+  _globals['_KNOWLEDGEFILTER'].fields_by_name['type']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_KNOWLEDGEFILTER'].fields_by_name['tags']._loaded_options = None
+  _globals['_KNOWLEDGEFILTER'].fields_by_name['tags']._serialized_options = b'\272H\"\222\001\037\020@\"\033r\031\020\001\030d2\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_LISTKNOWLEDGEREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTKNOWLEDGEREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\007\032\005\030\350\007(\000\212\345&\00250'
+  _globals['_LISTKNOWLEDGEREQUEST'].fields_by_name['page_token']._loaded_options = None
+  _globals['_LISTKNOWLEDGEREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\320\017'
+  _globals['_UPDATEKNOWLEDGEREQUEST'].fields_by_name['entry']._loaded_options = None
+  _globals['_UPDATEKNOWLEDGEREQUEST'].fields_by_name['entry']._serialized_options = b'\272H\003\330\001\003'
+  _globals['_UPDATEKNOWLEDGEREQUEST'].fields_by_name['update_mask']._loaded_options = None
+  _globals['_UPDATEKNOWLEDGEREQUEST'].fields_by_name['update_mask']._serialized_options = b'\272H\003\310\001\001\222\345&G\n\007project\n\010agent_id\n\004type\n\007context\n\007command\n\006lesson\n\014success_rate\n\004tags'
+  _globals['_DELETEKNOWLEDGEREQUEST'].fields_by_name['entry_id']._loaded_options = None
+  _globals['_DELETEKNOWLEDGEREQUEST'].fields_by_name['entry_id']._serialized_options = b'\272H\034r\032\020\001\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
+  _globals['_DELETEKNOWLEDGEREQUEST'].fields_by_name['etag']._loaded_options = None
+  _globals['_DELETEKNOWLEDGEREQUEST'].fields_by_name['etag']._serialized_options = b'\272H\031r\027\030d2\023^[^\\x00-\\x1f\\x7f]*$'
   _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['query']._loaded_options = None
   _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['query']._serialized_options = b'\272H\023r\021\020\001\030\200@2\n^[^\\x00]*$\270\345&\001'
-  _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['project']._loaded_options = None
-  _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['project']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\260\345&\001'
-  _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['type']._loaded_options = None
-  _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['type']._serialized_options = b'\272H\005\202\001\002\020\001'
-  _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['tags']._loaded_options = None
-  _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['tags']._serialized_options = b'\272H\"\222\001\037\020@\"\033r\031\020\001\030d2\023^[^\\x00-\\x1f\\x7f]*$'
   _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['limit']._loaded_options = None
   _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['limit']._serialized_options = b'\272H\006\032\004\030d(\000\212\345&\0015'
   _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['token_budget']._loaded_options = None
   _globals['_SEARCHKNOWLEDGEREQUEST'].fields_by_name['token_budget']._serialized_options = b'\272H\010\032\006\030\240\215\006(\000\212\345&\003500'
-  _globals['_KNOWLEDGETYPE']._serialized_start=2152
-  _globals['_KNOWLEDGETYPE']._serialized_end=2281
-  _globals['_SUCCESSRATE']._serialized_start=125
-  _globals['_SUCCESSRATE']._serialized_end=295
-  _globals['_KNOWLEDGEENTRY']._serialized_start=298
-  _globals['_KNOWLEDGEENTRY']._serialized_end=640
-  _globals['_CREATEKNOWLEDGEREQUEST']._serialized_start=643
-  _globals['_CREATEKNOWLEDGEREQUEST']._serialized_end=1255
-  _globals['_CREATEKNOWLEDGERESPONSE']._serialized_start=1257
-  _globals['_CREATEKNOWLEDGERESPONSE']._serialized_end=1360
-  _globals['_SEARCHKNOWLEDGEREQUEST']._serialized_start=1363
-  _globals['_SEARCHKNOWLEDGEREQUEST']._serialized_end=1722
-  _globals['_FOUNDKNOWLEDGE']._serialized_start=1725
-  _globals['_FOUNDKNOWLEDGE']._serialized_end=1940
-  _globals['_SEARCHKNOWLEDGERESPONSE']._serialized_start=1943
-  _globals['_SEARCHKNOWLEDGERESPONSE']._serialized_end=2149
+  _globals['_KNOWLEDGETYPE']._serialized_start=3540
+  _globals['_KNOWLEDGETYPE']._serialized_end=3669
+  _globals['_SUCCESSRATE']._serialized_start=159
+  _globals['_SUCCESSRATE']._serialized_end=329
+  _globals['_KNOWLEDGEENTRY']._serialized_start=332
+  _globals['_KNOWLEDGEENTRY']._serialized_end=956
+  _globals['_CREATEKNOWLEDGEREQUEST']._serialized_start=959
+  _globals['_CREATEKNOWLEDGEREQUEST']._serialized_end=1571
+  _globals['_CREATEKNOWLEDGERESPONSE']._serialized_start=1573
+  _globals['_CREATEKNOWLEDGERESPONSE']._serialized_end=1676
+  _globals['_GETKNOWLEDGEREQUEST']._serialized_start=1678
+  _globals['_GETKNOWLEDGEREQUEST']._serialized_end=1759
+  _globals['_GETKNOWLEDGERESPONSE']._serialized_start=1761
+  _globals['_GETKNOWLEDGERESPONSE']._serialized_end=1831
+  _globals['_KNOWLEDGEFILTER']._serialized_start=1834
+  _globals['_KNOWLEDGEFILTER']._serialized_end=2043
+  _globals['_LISTKNOWLEDGEREQUEST']._serialized_start=2046
+  _globals['_LISTKNOWLEDGEREQUEST']._serialized_end=2207
+  _globals['_LISTKNOWLEDGERESPONSE']._serialized_start=2210
+  _globals['_LISTKNOWLEDGERESPONSE']._serialized_end=2356
+  _globals['_UPDATEKNOWLEDGEREQUEST']._serialized_start=2359
+  _globals['_UPDATEKNOWLEDGEREQUEST']._serialized_end=2584
+  _globals['_UPDATEKNOWLEDGERESPONSE']._serialized_start=2586
+  _globals['_UPDATEKNOWLEDGERESPONSE']._serialized_end=2659
+  _globals['_DELETEKNOWLEDGEREQUEST']._serialized_start=2662
+  _globals['_DELETEKNOWLEDGEREQUEST']._serialized_end=2796
+  _globals['_DELETEKNOWLEDGERESPONSE']._serialized_start=2798
+  _globals['_DELETEKNOWLEDGERESPONSE']._serialized_end=2871
+  _globals['_SEARCHKNOWLEDGEREQUEST']._serialized_start=2874
+  _globals['_SEARCHKNOWLEDGEREQUEST']._serialized_end=3110
+  _globals['_FOUNDKNOWLEDGE']._serialized_start=3113
+  _globals['_FOUNDKNOWLEDGE']._serialized_end=3328
+  _globals['_SEARCHKNOWLEDGERESPONSE']._serialized_start=3331
+  _globals['_SEARCHKNOWLEDGERESPONSE']._serialized_end=3537
 # @@protoc_insertion_point(module_scope)

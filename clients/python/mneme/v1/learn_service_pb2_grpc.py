@@ -133,10 +133,30 @@ class LearnServiceStub:
                 request_serializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeResponse.FromString,
                 _registered_method=True)
+        self.GetKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/GetKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.GetKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.GetKnowledgeResponse.FromString,
+                _registered_method=True)
+        self.ListKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/ListKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.ListKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.ListKnowledgeResponse.FromString,
+                _registered_method=True)
         self.SearchKnowledge = channel.unary_unary(
                 '/mneme.v1.LearnService/SearchKnowledge',
                 request_serializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeResponse.FromString,
+                _registered_method=True)
+        self.UpdateKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/UpdateKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.UpdateKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.UpdateKnowledgeResponse.FromString,
+                _registered_method=True)
+        self.DeleteKnowledge = channel.unary_unary(
+                '/mneme.v1.LearnService/DeleteKnowledge',
+                request_serializer=mneme_dot_v1_dot_knowledge__pb2.DeleteKnowledgeRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_knowledge__pb2.DeleteKnowledgeResponse.FromString,
                 _registered_method=True)
 
 
@@ -374,12 +394,61 @@ class LearnServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetKnowledge(self, request, context):
+        """Returns one entry of the knowledge log.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListKnowledge(self, request, context):
+        """Lists entries of the knowledge log, newest first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SearchKnowledge(self, request, context):
         """Searches the experience that bears on a query, ranked by meaning, recency
         and success rate, as entries and as markdown within a token budget.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateKnowledge(self, request, context):
+        """Changes the fields of an entry that the mask names. With `entry.etag` it does
+        so only if nobody has changed the entry since that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the entry has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteKnowledge(self, request, context):
+        """Deletes an entry of the knowledge log for good: no call finds it from then
+        on. A line that is sent again is logged again. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the entry has changed since (nothing is deleted).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -478,10 +547,30 @@ def add_LearnServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_knowledge__pb2.CreateKnowledgeResponse.SerializeToString,
             ),
+            'GetKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.GetKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.GetKnowledgeResponse.SerializeToString,
+            ),
+            'ListKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.ListKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.ListKnowledgeResponse.SerializeToString,
+            ),
             'SearchKnowledge': grpc.unary_unary_rpc_method_handler(
                     servicer.SearchKnowledge,
                     request_deserializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeResponse.SerializeToString,
+            ),
+            'UpdateKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.UpdateKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.UpdateKnowledgeResponse.SerializeToString,
+            ),
+            'DeleteKnowledge': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteKnowledge,
+                    request_deserializer=mneme_dot_v1_dot_knowledge__pb2.DeleteKnowledgeRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_knowledge__pb2.DeleteKnowledgeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -988,6 +1077,60 @@ class LearnService:
             _registered_method=True)
 
     @staticmethod
+    def GetKnowledge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/GetKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.GetKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.GetKnowledgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListKnowledge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/ListKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.ListKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.ListKnowledgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def SearchKnowledge(request,
             target,
             options=(),
@@ -1004,6 +1147,60 @@ class LearnService:
             '/mneme.v1.LearnService/SearchKnowledge',
             mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeRequest.SerializeToString,
             mneme_dot_v1_dot_knowledge__pb2.SearchKnowledgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateKnowledge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/UpdateKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.UpdateKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.UpdateKnowledgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteKnowledge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.LearnService/DeleteKnowledge',
+            mneme_dot_v1_dot_knowledge__pb2.DeleteKnowledgeRequest.SerializeToString,
+            mneme_dot_v1_dot_knowledge__pb2.DeleteKnowledgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -196,12 +196,45 @@ class LearnServiceStub:
     be embedded right away and too many texts are already waiting (nothing is
     logged).
     """
+    GetKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.GetKnowledgeRequest, _knowledge_pb2.GetKnowledgeResponse]
+    """Returns one entry of the knowledge log.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    ListKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.ListKnowledgeRequest, _knowledge_pb2.ListKnowledgeResponse]
+    """Lists entries of the knowledge log, newest first.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
+    """
     SearchKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.SearchKnowledgeRequest, _knowledge_pb2.SearchKnowledgeResponse]
     """Searches the experience that bears on a query, ranked by meaning, recency
     and success rate, as entries and as markdown within a token budget.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
+    """
+    UpdateKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateKnowledgeRequest, _knowledge_pb2.UpdateKnowledgeResponse]
+    """Changes the fields of an entry that the mask names. With `entry.etag` it does
+    so only if nobody has changed the entry since that etag was read.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the entry has changed since (nothing is changed); RESOURCE_EXHAUSTED
+    (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+    already waiting (nothing is changed).
+    """
+    DeleteKnowledge: _grpc.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteKnowledgeRequest, _knowledge_pb2.DeleteKnowledgeResponse]
+    """Deletes an entry of the knowledge log for good: no call finds it from then
+    on. A line that is sent again is logged again. Deleting it again is
+    NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the entry has changed since (nothing is deleted).
     """
 
 @_typing.type_check_only
@@ -368,12 +401,45 @@ class LearnServiceAsyncStub(LearnServiceStub):
     be embedded right away and too many texts are already waiting (nothing is
     logged).
     """
+    GetKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.GetKnowledgeRequest, _knowledge_pb2.GetKnowledgeResponse]  # type: ignore[assignment]
+    """Returns one entry of the knowledge log.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; NOT_FOUND.
+    """
+    ListKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.ListKnowledgeRequest, _knowledge_pb2.ListKnowledgeResponse]  # type: ignore[assignment]
+    """Lists entries of the knowledge log, newest first.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
+    """
     SearchKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.SearchKnowledgeRequest, _knowledge_pb2.SearchKnowledgeResponse]  # type: ignore[assignment]
     """Searches the experience that bears on a query, ranked by meaning, recency
     and success rate, as entries and as markdown within a token budget.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
+    """
+    UpdateKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.UpdateKnowledgeRequest, _knowledge_pb2.UpdateKnowledgeResponse]  # type: ignore[assignment]
+    """Changes the fields of an entry that the mask names. With `entry.etag` it does
+    so only if nobody has changed the entry since that etag was read.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+    but the entry has changed since (nothing is changed); RESOURCE_EXHAUSTED
+    (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+    already waiting (nothing is changed).
+    """
+    DeleteKnowledge: _aio.UnaryUnaryMultiCallable[_knowledge_pb2.DeleteKnowledgeRequest, _knowledge_pb2.DeleteKnowledgeResponse]  # type: ignore[assignment]
+    """Deletes an entry of the knowledge log for good: no call finds it from then
+    on. A line that is sent again is logged again. Deleting it again is
+    NOT_FOUND.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+    given, but the entry has changed since (nothing is deleted).
     """
 
 class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -647,6 +713,31 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def GetKnowledge(
+        self,
+        request: _knowledge_pb2.GetKnowledgeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.GetKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.GetKnowledgeResponse]]:
+        """Returns one entry of the knowledge log.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def ListKnowledge(
+        self,
+        request: _knowledge_pb2.ListKnowledgeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.ListKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.ListKnowledgeResponse]]:
+        """Lists entries of the knowledge log, newest first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+        """
+
+    @_abc_1.abstractmethod
     def SearchKnowledge(
         self,
         request: _knowledge_pb2.SearchKnowledgeRequest,
@@ -657,6 +748,38 @@ class LearnServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateKnowledge(
+        self,
+        request: _knowledge_pb2.UpdateKnowledgeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.UpdateKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.UpdateKnowledgeResponse]]:
+        """Changes the fields of an entry that the mask names. With `entry.etag` it does
+        so only if nobody has changed the entry since that etag was read.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+        but the entry has changed since (nothing is changed); RESOURCE_EXHAUSTED
+        (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+        already waiting (nothing is changed).
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteKnowledge(
+        self,
+        request: _knowledge_pb2.DeleteKnowledgeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_knowledge_pb2.DeleteKnowledgeResponse, _abc.Awaitable[_knowledge_pb2.DeleteKnowledgeResponse]]:
+        """Deletes an entry of the knowledge log for good: no call finds it from then
+        on. A line that is sent again is logged again. Deleting it again is
+        NOT_FOUND.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+        given, but the entry has changed since (nothing is deleted).
         """
 
 def add_LearnServiceServicer_to_server(servicer: LearnServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1257,6 +1257,22 @@ export interface DeleteExperimentRequestInit {
 }
 
 /**
+ * A request to delete an entry of the knowledge log.
+ */
+export interface DeleteKnowledgeRequestInit {
+  /**
+   * The entry.
+   * Required; up to 200 characters, on one line.
+   */
+  entryId: string;
+  /**
+   * The entry's etag, to refuse the call if the entry has changed since.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
  * A request to delete a session.
  */
 export interface DeleteLearningSessionRequestInit {
@@ -2215,6 +2231,17 @@ export interface GetInclusionProofRequestInit {
 }
 
 /**
+ * A request for an entry of the knowledge log.
+ */
+export interface GetKnowledgeRequestInit {
+  /**
+   * The entry.
+   * Required; up to 200 characters, on one line.
+   */
+  entryId: string;
+}
+
+/**
  * A request for metrics.
  */
 export interface GetLearningMetricsRequestInit {
@@ -2504,6 +2531,27 @@ export interface ImportLessonsRequestInit {
    * Default: FAIL.
    */
   onConflict?: ImportConflict | ImportConflictName | undefined;
+}
+
+/**
+ * KnowledgeFilter picks entries of the knowledge log. Empty fields do not
+ * filter; given ones must all match.
+ */
+export interface KnowledgeFilterInit {
+  /**
+   * Of this project.
+   * Up to 200 characters, on one line; not blank.
+   */
+  project?: string | undefined;
+  /**
+   * Of this kind.
+   */
+  type?: KnowledgeType | KnowledgeTypeName | undefined;
+  /**
+   * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
 }
 
 /**
@@ -2883,6 +2931,26 @@ export interface ListExperimentsRequestInit {
   status?: ExperimentStatus | ExperimentStatusName | undefined;
   /**
    * Experiments per page.
+   * 1 to 1,000. Default: 50.
+   */
+  pageSize?: number | undefined;
+  /**
+   * The token from the previous page; empty for the first.
+   * Up to 2,000 characters.
+   */
+  pageToken?: string | undefined;
+}
+
+/**
+ * A request for entries of the knowledge log.
+ */
+export interface ListKnowledgeRequestInit {
+  /**
+   * Which entries.
+   */
+  filter?: KnowledgeFilterInit | undefined;
+  /**
+   * Entries per page.
    * 1 to 1,000. Default: 50.
    */
   pageSize?: number | undefined;
@@ -4430,19 +4498,9 @@ export interface SearchKnowledgeRequestInit {
    */
   query: string;
   /**
-   * Of this project; unset: of all.
-   * Up to 200 characters, on one line; not blank.
+   * Which entries.
    */
-  project?: string | undefined;
-  /**
-   * Of this kind.
-   */
-  type?: KnowledgeType | KnowledgeTypeName | undefined;
-  /**
-   * With all of these labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   */
-  tags?: readonly string[] | undefined;
+  filter?: KnowledgeFilterInit | undefined;
   /**
    * Maximum number of entries.
    * 1 to 100. Default: 5.
@@ -5389,6 +5447,25 @@ export interface UpdateExperimentRequestInit {
 }
 
 /**
+ * A request to change an entry of the knowledge log.
+ */
+export interface UpdateKnowledgeRequestInit {
+  /**
+   * The entry: its id (required) and new values for the fields in the mask; only
+   * those are checked.
+   * Required.
+   */
+  entry: KnowledgeEntryChanges;
+  /**
+   * Which fields of the entry to change. Its id and the time stay.
+   * It may name project, agent_id, type, context, command, lesson, success_rate,
+   * tags.
+   * Required.
+   */
+  updateMask?: readonly string[] | FieldMask | undefined;
+}
+
+/**
  * A request to change a lesson.
  */
 export interface UpdateLessonRequestInit {
@@ -5886,6 +5963,65 @@ export interface ReflectionChanges {
    * Tells this version from others. Give it in an update or a deletion to have
    * it refused (ABORTED) if the reflection has changed since it was read.
    * Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
+ * What may change of a KnowledgeEntry.
+ */
+export interface KnowledgeEntryChanges {
+  /**
+   * Unique in the tenant: the caller's, or the first 32 hex digits of the
+   * SHA-256 of the content that it was created with, so that the same line is
+   * stored only once.
+   * Up to 200 characters, on one line.
+   */
+  id: string;
+  /**
+   * The project, usually a repository's name.
+   * Required; up to 200 characters, on one line; not blank.
+   */
+  project?: string | undefined;
+  /**
+   * Who learned it; may be empty.
+   * Up to 200 characters, on one line; not blank.
+   */
+  agentId?: string | undefined;
+  /**
+   * What kind of experience it is.
+   * Required.
+   */
+  type?: KnowledgeType | KnowledgeTypeName | undefined;
+  /**
+   * What was being attempted.
+   * Required; up to 8,192 characters; not blank.
+   */
+  context?: string | undefined;
+  /**
+   * The exact command, if one applies; may be empty.
+   * Up to 8,192 characters.
+   */
+  command?: string | undefined;
+  /**
+   * What was learned.
+   * Required; up to 8,192 characters; not blank.
+   */
+  lesson?: string | undefined;
+  /**
+   * How often it worked; unset if unknown.
+   */
+  successRate?: SuccessRateInit | undefined;
+  /**
+   * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  tags?: readonly string[] | undefined;
+  /**
+   * Tells this version from others. Give it in an update or a deletion to have
+   * it refused (ABORTED) if the entry has changed since it was read. Opaque:
+   * only compare it with other etags.
    * Up to 100 characters, on one line.
    */
   etag?: string | undefined;

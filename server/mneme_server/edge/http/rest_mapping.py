@@ -125,6 +125,11 @@ SEARCHED: Mapping[str, tuple[str, str, RestMapping]] = {
             list_as={"results": "lessons", "searched_count": "total"},
         ),
     ),
+    "mneme.v1.LearnService.ListKnowledge": (
+        "query",
+        "mneme.v1.LearnService.SearchKnowledge",
+        RestMapping(parameters={"query": "query"}),
+    ),
 }
 """Lists that a parameter makes a search: the parameter, the RPC, and how that is written then."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
+from mneme_server.common import turns
 from mneme_server.common.clock import DAY_US, now_us
-from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.errors import AlreadyExists, NotFound
+from mneme_server.common.etags import require_etag
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.ports import TextEmbedder
+from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.learn.model import (
@@ -15,7 +20,7 @@ from mneme_server.features.learn.model import (
     FoundKnowledge,
     KnowledgeAnswer,
     KnowledgeEntry,
-    KnowledgeType,
+    KnowledgeFilter,
     markdown_of,
 )
 from mneme_server.features.learn.store.knowledge import SqlKnowledge
@@ -51,27 +56,88 @@ class Knowledge:
         entry = given.identified(now_us())
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
-                known = _known(unit, entry)
+                known = _known(unit, entry, given)
             if known is not None:  # Whole files are sent again and again; embed only what is new.
                 return known, True
             vectors = self.embedder.embed([entry.text])
             if vectors is None:
                 tenant.require_room(1)
             with tenant.write() as unit:
-                known = _known(unit, entry)
+                known = _known(unit, entry, given)
                 if known is None:
-                    unit.get(SqlKnowledge).add(entry)
-                    unit.documents.add([_document(entry)], vectors)
+                    _add(unit, entry, vectors)
         return known or entry, known is not None
+
+    def get(self, tenant_id: str, entry_id: str) -> KnowledgeEntry:
+        """Return the entry.
+
+        Raises:
+            NotFound: there is no such entry.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return _existing(unit, entry_id)
+
+    def page(
+        self, tenant_id: str, filter_: KnowledgeFilter, after: tuple[int, str] | None, limit: int
+    ) -> tuple[Sequence[KnowledgeEntry], int]:
+        """Return entries, newest first, after (timestamp_us, id); and how many match."""
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            entries = unit.get(SqlKnowledge)
+            page = turns.read_page(
+                partial(entries.page, filter_),
+                after,
+                limit,
+                lambda one: (one.timestamp_us, one.id),
+            )
+            return page, entries.count(filter_)
+
+    def update(
+        self, tenant_id: str, entry_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> KnowledgeEntry:
+        """Change the given fields; the id and the time stay.
+
+        What others change meanwhile is kept; with an `etag` it is the reason to refuse.
+
+        Raises:
+            NotFound: there is no such entry.
+            Aborted: `etag` is given and is not the entry's any more.
+            ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
+        """
+        with self.tenants.open(tenant_id) as tenant:
+            while True:
+                with tenant.read() as unit:
+                    before = _existing(unit, entry_id, etag)
+                after = replace(before, **changes)
+                if after == before:
+                    return before
+                vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
+                if vectors is None:
+                    tenant.require_room(1)
+                with tenant.write() as unit:
+                    if _existing(unit, entry_id, etag) != before:
+                        continue  # Somebody else changed it meanwhile: start from that.
+                    _remove(unit, entry_id)
+                    _add(unit, after, vectors)
+                return after
+
+    def delete(self, tenant_id: str, entry_id: str, *, etag: str = "") -> KnowledgeEntry:
+        """Delete the entry, and return it as it was.
+
+        Raises:
+            NotFound: there is no such entry.
+            Aborted: `etag` is given and is not the entry's any more.
+        """
+        with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
+            entry = _existing(unit, entry_id, etag)
+            _remove(unit, entry_id)
+        return entry
 
     def query(
         self,
         tenant_id: str,
         text: str,
+        filter_: KnowledgeFilter,
         *,
-        project: str,
-        type_: KnowledgeType | None,
-        tags: frozenset[str],
         limit: int,
         token_budget: int,
     ) -> KnowledgeAnswer:
@@ -84,12 +150,7 @@ class Knowledge:
             tenant_id,
             RecallQuery(
                 text=text,
-                filter=DocumentFilter(
-                    kinds=frozenset({KNOWLEDGE}),
-                    project=project,
-                    categories=frozenset({type_.name.lower()} if type_ else ()),
-                    tags=tags,
-                ),
+                filter=_document_filter(filter_),
                 limit=max(_CANDIDATES, limit),
             ),
         )
@@ -106,9 +167,43 @@ class Knowledge:
         return replace(markdown_of(ranked[:limit], token_budget), words_only=answer.words_only)
 
 
-def _known(unit: CorpusUnit, entry: KnowledgeEntry) -> KnowledgeEntry | None:
+def _add(unit: CorpusUnit, entry: KnowledgeEntry, vectors: Matrix | None) -> None:
+    """Add an entry and its document, whose vector (1, d) may be made later."""
+    unit.get(SqlKnowledge).add(entry)
+    unit.documents.add([_document(entry)], vectors)
+
+
+def _remove(unit: CorpusUnit, entry_id: str) -> None:
+    """Remove an entry and its document."""
+    unit.get(SqlKnowledge).remove(entry_id)
+    unit.documents.remove(KNOWLEDGE, [entry_id])
+
+
+def _document_filter(filter_: KnowledgeFilter) -> DocumentFilter:
+    return DocumentFilter(
+        kinds=frozenset({KNOWLEDGE}),
+        project=filter_.project,
+        categories=frozenset({filter_.type.name.lower()} if filter_.type else ()),
+        tags=frozenset(filter_.tags),
+    )
+
+
+def _existing(unit: CorpusUnit, entry_id: str, etag: str = "") -> KnowledgeEntry:
+    """Return the entry, which must still have this etag, if one is given."""
+    entry = unit.get(SqlKnowledge).get_many([entry_id]).get(entry_id)
+    if entry is None:
+        raise NotFound(f"there is no knowledge entry {entry_id!r}", field="id")
+    require_etag("knowledge entry", entry, etag)
+    return entry
+
+
+def _known(unit: CorpusUnit, entry: KnowledgeEntry, given: KnowledgeEntry) -> KnowledgeEntry | None:
+    """Return the entry that has this one's id.
+
+    An id that was not given is made of the content: then it is the same line, changed since or not.
+    """
     known = unit.get(SqlKnowledge).get_many([entry.id]).get(entry.id)
-    if known is not None and not known.same_content(entry):
+    if given.id and known is not None and not known.same_content(entry):
         raise AlreadyExists(
             f"knowledge entry {entry.id!r} already exists with different content", field="id"
         )

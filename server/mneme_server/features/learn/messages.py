@@ -16,6 +16,7 @@ from mneme_server.features.learn.model import (
     FoundReflection,
     KnowledgeAnswer,
     KnowledgeEntry,
+    KnowledgeFilter,
     Lesson,
     LessonFilter,
     Reflection,
@@ -60,6 +61,12 @@ new_entry = MessageReader(
     knowledge_pb.CreateKnowledgeRequest, KnowledgeEntry, spelled={"id": "entry_id"}, sets=["tags"]
 )
 """Return the entry that a request logs."""
+read_entry = MessageReader(
+    knowledge_pb.KnowledgeEntry, KnowledgeEntry, sets=["tags"], unread=["etag"]
+)
+"""Return the entry of a message; its etag follows from the rest of it."""
+knowledge_filter = MessageReader(knowledge_pb.KnowledgeFilter, KnowledgeFilter)
+"""Return the filter of a message."""
 entry = reads("knowledge entry")(message_writer(KnowledgeEntry, knowledge_pb.KnowledgeEntry))
 """Return the message of an entry."""
 

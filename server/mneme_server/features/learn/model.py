@@ -350,6 +350,11 @@ class KnowledgeEntry:
         command = f" ({self.command})" if self.command else ""
         return f"{self.context}: {self.lesson}{command}"
 
+    @property
+    def etag(self) -> str:
+        """What tells this state of the entry from others."""
+        return etag_of(self)
+
     def identified(self, now: int) -> KnowledgeEntry:
         """Return the entry with an id made of what was given, and a time."""
         given: list[Json] = [
@@ -362,6 +367,15 @@ class KnowledgeEntry:
     def same_content(self, other: KnowledgeEntry) -> bool:
         """Whether it says the same, whenever it was said."""
         return replace(self, timestamp_us=0) == replace(other, timestamp_us=0)
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeFilter:
+    """Which entries. Empty fields do not filter; given ones must all match."""
+
+    project: str = ""
+    type: KnowledgeType | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

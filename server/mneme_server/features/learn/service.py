@@ -16,7 +16,7 @@ from mneme_server.engine.corpus.imports import OnConflict
 from mneme_server.features.learn import messages as convert
 from mneme_server.features.learn.knowledge import Knowledge
 from mneme_server.features.learn.lessons import Lessons
-from mneme_server.features.learn.model import KnowledgeType, ReflectionFilter, prompt_of
+from mneme_server.features.learn.model import ReflectionFilter, prompt_of
 from mneme_server.features.learn.reflections import Reflections
 
 _SAID = 2
@@ -252,6 +252,56 @@ class KnowledgeCalls:
             entry, duplicate = self._knowledge.log(call.tenant, convert.new_entry(request))
         return knowledge_pb.CreateKnowledgeResponse(entry=convert.entry(entry), duplicate=duplicate)
 
+    def GetKnowledge(
+        self, request: knowledge_pb.GetKnowledgeRequest, call: Call
+    ) -> knowledge_pb.GetKnowledgeResponse:
+        """Return an entry."""
+        with fields(id="entry_id"):
+            found = self._knowledge.get(call.tenant, request.entry_id)
+        return knowledge_pb.GetKnowledgeResponse(entry=convert.entry(found))
+
+    def ListKnowledge(
+        self, request: knowledge_pb.ListKnowledgeRequest, call: Call
+    ) -> knowledge_pb.ListKnowledgeResponse:
+        """List entries."""
+        pages = Pages(request)
+        found, total = self._knowledge.page(
+            call.tenant,
+            convert.knowledge_filter(request.filter),
+            pages.after(int, str),
+            pages.size + 1,
+        )
+        page, token = pages.fit(found, convert.entry, lambda last: (last.timestamp_us, last.id))
+        return knowledge_pb.ListKnowledgeResponse(
+            entries=page, next_page_token=token, total_size=total
+        )
+
+    def UpdateKnowledge(
+        self, request: knowledge_pb.UpdateKnowledgeRequest, call: Call
+    ) -> knowledge_pb.UpdateKnowledgeResponse:
+        """Change an entry."""
+        given = request.entry
+        changes = changes_of(
+            request,
+            "entry",
+            convert.read_entry,
+            project="-",
+            type=knowledge_pb.KNOWLEDGE_TYPE_ERROR,
+            context="-",
+            lesson="-",
+        )
+        with fields(id="entry.id"):
+            changed = self._knowledge.update(call.tenant, given.id, changes, etag=given.etag)
+        return knowledge_pb.UpdateKnowledgeResponse(entry=convert.entry(changed))
+
+    def DeleteKnowledge(
+        self, request: knowledge_pb.DeleteKnowledgeRequest, call: Call
+    ) -> knowledge_pb.DeleteKnowledgeResponse:
+        """Delete an entry."""
+        with fields(id="entry_id"):
+            gone = self._knowledge.delete(call.tenant, request.entry_id, etag=request.etag)
+        return knowledge_pb.DeleteKnowledgeResponse(entry=convert.entry(gone))
+
     def SearchKnowledge(
         self, request: knowledge_pb.SearchKnowledgeRequest, call: Call
     ) -> knowledge_pb.SearchKnowledgeResponse:
@@ -259,9 +309,7 @@ class KnowledgeCalls:
         answer = self._knowledge.query(
             call.tenant,
             request.query,
-            project=request.project,
-            type_=KnowledgeType(request.type) if request.type else None,
-            tags=frozenset(request.tags),
+            convert.knowledge_filter(request.filter),
             limit=request.limit,
             token_budget=request.token_budget,
         )

@@ -8,12 +8,15 @@ import type {
   CreateKnowledgeRequestInit,
   CreateLessonRequestInit,
   CreateReflectionRequestInit,
+  DeleteKnowledgeRequestInit,
   DeleteLessonRequestInit,
   DeleteReflectionRequestInit,
   ExportLessonsRequestInit,
+  GetKnowledgeRequestInit,
   GetLessonRequestInit,
   GetReflectionRequestInit,
   ImportLessonsRequestInit,
+  ListKnowledgeRequestInit,
   ListLessonsRequestInit,
   ListReflectionsRequestInit,
   SearchKnowledgeRequestInit,
@@ -21,10 +24,19 @@ import type {
   SearchReflectionsRequestInit,
   SummarizeReflectionsRequestInit,
   UnarchiveLessonRequestInit,
+  UpdateKnowledgeRequestInit,
   UpdateLessonRequestInit,
   UpdateReflectionRequestInit,
 } from "../inits.js";
-import type { CreateKnowledgeResponse, SearchKnowledgeResponse } from "../mneme/v1/knowledge_pb.js";
+import type {
+  CreateKnowledgeResponse,
+  DeleteKnowledgeResponse,
+  GetKnowledgeResponse,
+  KnowledgeEntry,
+  ListKnowledgeResponse,
+  SearchKnowledgeResponse,
+  UpdateKnowledgeResponse,
+} from "../mneme/v1/knowledge_pb.js";
 import type {
   ArchiveLessonResponse,
   CreateLessonResponse,
@@ -231,6 +243,21 @@ export interface LearnMethods {
    */
   createKnowledge(request: CreateKnowledgeRequestInit, options?: CallOptions): Promise<CreateKnowledgeResponse>;
   /**
+   * Returns one entry of the knowledge log.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND.
+   */
+  getKnowledge(request: GetKnowledgeRequestInit, options?: CallOptions): Promise<GetKnowledgeResponse>;
+  /**
+   * Lists entries of the knowledge log, newest first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  listKnowledge(request?: ListKnowledgeRequestInit, options?: CallOptions): Promise<ListKnowledgeResponse>;
+  /**
    * Searches the experience that bears on a query, ranked by meaning, recency
    * and success rate, as entries and as markdown within a token budget.
    *
@@ -238,6 +265,28 @@ export interface LearnMethods {
    * Errors: INVALID_ARGUMENT.
    */
   searchKnowledge(request: SearchKnowledgeRequestInit, options?: CallOptions): Promise<SearchKnowledgeResponse>;
+  /**
+   * Changes the fields of an entry that the mask names. With `entry.etag` it does
+   * so only if nobody has changed the entry since that etag was read.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is given,
+   * but the entry has changed since (nothing is changed); RESOURCE_EXHAUSTED
+   * (QUEUE_FULL) when it cannot be embedded right away and too many texts are
+   * already waiting (nothing is changed).
+   */
+  updateKnowledge(request: UpdateKnowledgeRequestInit, options?: CallOptions): Promise<UpdateKnowledgeResponse>;
+  /**
+   * Deletes an entry of the knowledge log for good: no call finds it from then
+   * on. A line that is sent again is logged again. Deleting it again is
+   * NOT_FOUND.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; NOT_FOUND; ABORTED (ETAG_MISMATCH) when an etag is
+   * given, but the entry has changed since (nothing is deleted).
+   */
+  deleteKnowledge(request: DeleteKnowledgeRequestInit, options?: CallOptions): Promise<DeleteKnowledgeResponse>;
   /**
    * The items of all pages, one after the other.
    *
@@ -259,6 +308,16 @@ export interface LearnMethods {
    * token is damaged or was made for other filters.
    */
   iterReflections(request?: ListReflectionsRequestInit, options?: CallOptions): AsyncGenerator<Reflection>;
+  /**
+   * The items of all pages, one after the other.
+   *
+   * Lists entries of the knowledge log, newest first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  iterKnowledge(request?: ListKnowledgeRequestInit, options?: CallOptions): AsyncGenerator<KnowledgeEntry>;
 }
 
 /** What LearnMethods are made of. */
@@ -356,8 +415,29 @@ export const learnMethods: ServiceMethods<LearnMethods> = {
       repeatable: true,
       madeIds: [],
     },
+    getKnowledge: {
+      method: LearnService.method.getKnowledge,
+      repeatable: true,
+      madeIds: [],
+    },
+    listKnowledge: {
+      method: LearnService.method.listKnowledge,
+      repeatable: true,
+      madeIds: [],
+    },
     searchKnowledge: {
       method: LearnService.method.searchKnowledge,
+      repeatable: true,
+      madeIds: [],
+    },
+    updateKnowledge: {
+      method: LearnService.method.updateKnowledge,
+      repeatable: true,
+      update: "entry",
+      madeIds: [],
+    },
+    deleteKnowledge: {
+      method: LearnService.method.deleteKnowledge,
       repeatable: true,
       madeIds: [],
     },
@@ -365,5 +445,6 @@ export const learnMethods: ServiceMethods<LearnMethods> = {
   walks: {
     iterLessons: { call: "listLessons", items: "lessons" },
     iterReflections: { call: "listReflections", items: "reflections" },
+    iterKnowledge: { call: "listKnowledge", items: "entries" },
   },
 };

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, tuple_
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.memories import Details
+from mneme_server.engine.store.portable import json_items
+from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
-from mneme_server.engine.store.rows import read_with
-from mneme_server.features.learn.model import KnowledgeEntry, KnowledgeType, SuccessRate
+from mneme_server.engine.store.rows import equal_where_given, read_with
+from mneme_server.features.learn.model import (
+    KnowledgeEntry,
+    KnowledgeFilter,
+    KnowledgeType,
+    SuccessRate,
+)
 from mneme_server.features.learn.store.tables import knowledge
 
 
@@ -32,6 +40,40 @@ class SqlKnowledge:
     def add(self, entry: KnowledgeEntry) -> None:
         """Insert an entry."""
         self._connection.execute(knowledge.insert(), _entry_row(entry, self._tenant_id))
+
+    def remove(self, entry_id: str) -> None:
+        """Remove an entry."""
+        self._connection.execute(
+            delete(knowledge).where(
+                knowledge.c.tenant_id == self._tenant_id, knowledge.c.id == entry_id
+            )
+        )
+
+    def page(
+        self, filter_: KnowledgeFilter, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[KnowledgeEntry]:
+        """Return entries, newest first, that come after the key (timestamp_us, id)."""
+        query = self._filtered(select(knowledge), filter_)
+        if after is not None:
+            query = query.where(tuple_(knowledge.c.timestamp, knowledge.c.id) < tuple_(*after))
+        query = query.order_by(knowledge.c.timestamp.desc(), knowledge.c.id.desc()).limit(limit)
+        return read_rows(self._connection, query, _entry, kind="knowledge entry")
+
+    def count(self, filter_: KnowledgeFilter) -> int:
+        """Return how many match."""
+        query = self._filtered(select(func.count()).select_from(knowledge), filter_)
+        return int(self._connection.execute(query).scalar_one())
+
+    def _filtered(self, query: Select[Any], filter_: KnowledgeFilter) -> Select[Any]:
+        columns = knowledge.c
+        conditions: list[ColumnElement[bool]] = [columns.tenant_id == self._tenant_id]
+        conditions += equal_where_given(columns, filter_, ("project",))
+        if filter_.type is not None:
+            conditions.append(columns.type == int(filter_.type))
+        for tag in filter_.tags:
+            each = json_items(columns.tags)
+            conditions.append(select(each.c.value).where(each.c.value == tag).exists())
+        return query.where(*conditions)
 
 
 _entry = reads("knowledge entry")(

@@ -6,15 +6,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/knowledge.proto.
  */
 export const file_mneme_v1_knowledge: GenFile = /*@__PURE__*/
-  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIjUKC1N1Y2Nlc3NSYXRlEhMKCXN1Y2Nlc3NlcxgBIAEoBUIAEg8KBXRyaWVzGAIgASgFQgA6ACKCAgoOS25vd2xlZGdlRW50cnkSCgoCaWQYASABKAkSDwoHcHJvamVjdBgCIAEoCRIQCghhZ2VudF9pZBgDIAEoCRIlCgR0eXBlGAQgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZRIPCgdjb250ZXh0GAUgASgJEg8KB2NvbW1hbmQYBiABKAkSDgoGbGVzc29uGAcgASgJEisKDHN1Y2Nlc3NfcmF0ZRgIIAEoCzIVLm1uZW1lLnYxLlN1Y2Nlc3NSYXRlEgwKBHRhZ3MYCSADKAkSLQoJdGltZXN0YW1wGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKiAgoWQ3JlYXRlS25vd2xlZGdlUmVxdWVzdBIRCgdwcm9qZWN0GAEgASgJQgASEgoIYWdlbnRfaWQYAiABKAlCABInCgR0eXBlGAMgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIAEhEKB2NvbnRleHQYBCABKAlCABIRCgdjb21tYW5kGAUgASgJQgASEAoGbGVzc29uGAYgASgJQgASKwoMc3VjY2Vzc19yYXRlGAcgASgLMhUubW5lbWUudjEuU3VjY2Vzc1JhdGUSDgoEdGFncxgIIAMoCUIAEi8KCXRpbWVzdGFtcBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCABISCghlbnRyeV9pZBgKIAEoCUIAIlUKF0NyZWF0ZUtub3dsZWRnZVJlc3BvbnNlEicKBWVudHJ5GAEgASgLMhgubW5lbWUudjEuS25vd2xlZGdlRW50cnkSEQoJZHVwbGljYXRlGAIgASgIIq8BChZTZWFyY2hLbm93bGVkZ2VSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASFgoHcHJvamVjdBgCIAEoCUIASACIAQESJwoEdHlwZRgDIAEoDjIXLm1uZW1lLnYxLktub3dsZWRnZVR5cGVCABIOCgR0YWdzGAQgAygJQgASDwoFbGltaXQYBSABKAVCABIWCgx0b2tlbl9idWRnZXQYBiABKAVCAEIKCghfcHJvamVjdCKqAQoORm91bmRLbm93bGVkZ2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRINCgVzY29yZRgCIAEoARIXCgpzaW1pbGFyaXR5GAMgASgBSACIAQESIAoTc3VjY2Vzc19sb3dlcl9ib3VuZBgEIAEoAUgBiAEBQg0KC19zaW1pbGFyaXR5QhYKFF9zdWNjZXNzX2xvd2VyX2JvdW5kIpYBChdTZWFyY2hLbm93bGVkZ2VSZXNwb25zZRIpCgdlbnRyaWVzGAEgAygLMhgubW5lbWUudjEuRm91bmRLbm93bGVkZ2USEAoIbWFya2Rvd24YAiABKAkSEwoLdG9rZW5fY291bnQYAyABKAUSFQoNb21pdHRlZF9jb3VudBgEIAEoBRISCgp3b3Jkc19vbmx5GAUgASgIKoEBCg1Lbm93bGVkZ2VUeXBlEh4KGktOT1dMRURHRV9UWVBFX1VOU1BFQ0lGSUVEEAASGAoUS05PV0xFREdFX1RZUEVfRVJST1IQARIaChZLTk9XTEVER0VfVFlQRV9TVUNDRVNTEAISGgoWS05PV0xFREdFX1RZUEVfUEFUVEVSThADYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChhtbmVtZS92MS9rbm93bGVkZ2UucHJvdG8SCG1uZW1lLnYxIjUKC1N1Y2Nlc3NSYXRlEhMKCXN1Y2Nlc3NlcxgBIAEoBUIAEg8KBXRyaWVzGAIgASgFQgA6ACKiAgoOS25vd2xlZGdlRW50cnkSDAoCaWQYASABKAlCABIRCgdwcm9qZWN0GAIgASgJQgASEgoIYWdlbnRfaWQYAyABKAlCABInCgR0eXBlGAQgASgOMhcubW5lbWUudjEuS25vd2xlZGdlVHlwZUIAEhEKB2NvbnRleHQYBSABKAlCABIRCgdjb21tYW5kGAYgASgJQgASEAoGbGVzc29uGAcgASgJQgASKwoMc3VjY2Vzc19yYXRlGAggASgLMhUubW5lbWUudjEuU3VjY2Vzc1JhdGUSDgoEdGFncxgJIAMoCUIAEi0KCXRpbWVzdGFtcBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoEZXRhZxgLIAEoCUIAIqICChZDcmVhdGVLbm93bGVkZ2VSZXF1ZXN0EhEKB3Byb2plY3QYASABKAlCABISCghhZ2VudF9pZBgCIAEoCUIAEicKBHR5cGUYAyABKA4yFy5tbmVtZS52MS5Lbm93bGVkZ2VUeXBlQgASEQoHY29udGV4dBgEIAEoCUIAEhEKB2NvbW1hbmQYBSABKAlCABIQCgZsZXNzb24YBiABKAlCABIrCgxzdWNjZXNzX3JhdGUYByABKAsyFS5tbmVtZS52MS5TdWNjZXNzUmF0ZRIOCgR0YWdzGAggAygJQgASLwoJdGltZXN0YW1wGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIAEhIKCGVudHJ5X2lkGAogASgJQgAiVQoXQ3JlYXRlS25vd2xlZGdlUmVzcG9uc2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRIRCglkdXBsaWNhdGUYAiABKAgiKQoTR2V0S25vd2xlZGdlUmVxdWVzdBISCghlbnRyeV9pZBgBIAEoCUIAIj8KFEdldEtub3dsZWRnZVJlc3BvbnNlEicKBWVudHJ5GAEgASgLMhgubW5lbWUudjEuS25vd2xlZGdlRW50cnkibgoPS25vd2xlZGdlRmlsdGVyEhYKB3Byb2plY3QYASABKAlCAEgAiAEBEicKBHR5cGUYAiABKA4yFy5tbmVtZS52MS5Lbm93bGVkZ2VUeXBlQgASDgoEdGFncxgDIAMoCUIAQgoKCF9wcm9qZWN0ImwKFExpc3RLbm93bGVkZ2VSZXF1ZXN0EikKBmZpbHRlchgBIAEoCzIZLm1uZW1lLnYxLktub3dsZWRnZUZpbHRlchITCglwYWdlX3NpemUYAiABKAVCABIUCgpwYWdlX3Rva2VuGAMgASgJQgAibwoVTGlzdEtub3dsZWRnZVJlc3BvbnNlEikKB2VudHJpZXMYASADKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAyJ2ChZVcGRhdGVLbm93bGVkZ2VSZXF1ZXN0EikKBWVudHJ5GAEgASgLMhgubW5lbWUudjEuS25vd2xlZGdlRW50cnlCABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACJCChdVcGRhdGVLbm93bGVkZ2VSZXNwb25zZRInCgVlbnRyeRgBIAEoCzIYLm1uZW1lLnYxLktub3dsZWRnZUVudHJ5IjwKFkRlbGV0ZUtub3dsZWRnZVJlcXVlc3QSEgoIZW50cnlfaWQYASABKAlCABIOCgRldGFnGAIgASgJQgAiQgoXRGVsZXRlS25vd2xlZGdlUmVzcG9uc2USJwoFZW50cnkYASABKAsyGC5tbmVtZS52MS5Lbm93bGVkZ2VFbnRyeSKPAQoWU2VhcmNoS25vd2xlZGdlUmVxdWVzdBIPCgVxdWVyeRgBIAEoCUIAEikKBmZpbHRlchgHIAEoCzIZLm1uZW1lLnYxLktub3dsZWRnZUZpbHRlchIPCgVsaW1pdBgFIAEoBUIAEhYKDHRva2VuX2J1ZGdldBgGIAEoBUIASgQIAhADSgQIAxAESgQIBBAFIqoBCg5Gb3VuZEtub3dsZWRnZRInCgVlbnRyeRgBIAEoCzIYLm1uZW1lLnYxLktub3dsZWRnZUVudHJ5Eg0KBXNjb3JlGAIgASgBEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBARIgChNzdWNjZXNzX2xvd2VyX2JvdW5kGAQgASgBSAGIAQFCDQoLX3NpbWlsYXJpdHlCFgoUX3N1Y2Nlc3NfbG93ZXJfYm91bmQilgEKF1NlYXJjaEtub3dsZWRnZVJlc3BvbnNlEikKB2VudHJpZXMYASADKAsyGC5tbmVtZS52MS5Gb3VuZEtub3dsZWRnZRIQCghtYXJrZG93bhgCIAEoCRITCgt0b2tlbl9jb3VudBgDIAEoBRIVCg1vbWl0dGVkX2NvdW50GAQgASgFEhIKCndvcmRzX29ubHkYBSABKAgqgQEKDUtub3dsZWRnZVR5cGUSHgoaS05PV0xFREdFX1RZUEVfVU5TUEVDSUZJRUQQABIYChRLTk9XTEVER0VfVFlQRV9FUlJPUhABEhoKFktOT1dMRURHRV9UWVBFX1NVQ0NFU1MQAhIaChZLTk9XTEVER0VfVFlQRV9QQVRURVJOEANiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * SuccessRate is how often something worked.
@@ -77,7 +77,9 @@ export const SuccessRateSchema: GenMessage<SuccessRate, {jsonType: SuccessRateJs
 export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
   /**
    * Unique in the tenant: the caller's, or the first 32 hex digits of the
-   * SHA-256 of the content, so that the same line is stored only once.
+   * SHA-256 of the content that it was created with, so that the same line is
+   * stored only once.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
@@ -85,6 +87,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 
   /**
    * The project, usually a repository's name.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 2;
    */
@@ -92,6 +95,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 
   /**
    * Who learned it; may be empty.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -99,6 +103,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 
   /**
    * What kind of experience it is.
+   * Required.
    *
    * @generated from field: mneme.v1.KnowledgeType type = 4;
    */
@@ -106,6 +111,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 
   /**
    * What was being attempted.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string context = 5;
    */
@@ -113,6 +119,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 
   /**
    * The exact command, if one applies; may be empty.
+   * Up to 8,192 characters.
    *
    * @generated from field: string command = 6;
    */
@@ -120,6 +127,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 
   /**
    * What was learned.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string lesson = 7;
    */
@@ -134,6 +142,7 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 
   /**
    * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 9;
    */
@@ -145,6 +154,16 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
    * @generated from field: google.protobuf.Timestamp timestamp = 10;
    */
   timestamp?: Timestamp;
+
+  /**
+   * Tells this version from others. Give it in an update or a deletion to have
+   * it refused (ABORTED) if the entry has changed since it was read. Opaque:
+   * only compare it with other etags.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 11;
+   */
+  etag: string;
 };
 
 /**
@@ -155,7 +174,9 @@ export type KnowledgeEntry = Message<"mneme.v1.KnowledgeEntry"> & {
 export type KnowledgeEntryJson = {
   /**
    * Unique in the tenant: the caller's, or the first 32 hex digits of the
-   * SHA-256 of the content, so that the same line is stored only once.
+   * SHA-256 of the content that it was created with, so that the same line is
+   * stored only once.
+   * Up to 200 characters, on one line.
    *
    * @generated from field: string id = 1;
    */
@@ -163,6 +184,7 @@ export type KnowledgeEntryJson = {
 
   /**
    * The project, usually a repository's name.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string project = 2;
    */
@@ -170,6 +192,7 @@ export type KnowledgeEntryJson = {
 
   /**
    * Who learned it; may be empty.
+   * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: string agent_id = 3;
    */
@@ -177,6 +200,7 @@ export type KnowledgeEntryJson = {
 
   /**
    * What kind of experience it is.
+   * Required.
    *
    * @generated from field: mneme.v1.KnowledgeType type = 4;
    */
@@ -184,6 +208,7 @@ export type KnowledgeEntryJson = {
 
   /**
    * What was being attempted.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string context = 5;
    */
@@ -191,6 +216,7 @@ export type KnowledgeEntryJson = {
 
   /**
    * The exact command, if one applies; may be empty.
+   * Up to 8,192 characters.
    *
    * @generated from field: string command = 6;
    */
@@ -198,6 +224,7 @@ export type KnowledgeEntryJson = {
 
   /**
    * What was learned.
+   * Required; up to 8,192 characters; not blank.
    *
    * @generated from field: string lesson = 7;
    */
@@ -212,6 +239,7 @@ export type KnowledgeEntryJson = {
 
   /**
    * Labels, sorted, without repeats.
+   * Up to 64 entries, each up to 100 characters, on one line.
    *
    * @generated from field: repeated string tags = 9;
    */
@@ -223,6 +251,16 @@ export type KnowledgeEntryJson = {
    * @generated from field: google.protobuf.Timestamp timestamp = 10;
    */
   timestamp?: TimestampJson;
+
+  /**
+   * Tells this version from others. Give it in an update or a deletion to have
+   * it refused (ABORTED) if the entry has changed since it was read. Opaque:
+   * only compare it with other etags.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 11;
+   */
+  etag?: string;
 };
 
 /**
@@ -425,7 +463,7 @@ export type CreateKnowledgeResponse = Message<"mneme.v1.CreateKnowledgeResponse"
   entry?: KnowledgeEntry;
 
   /**
-   * True when it had been logged before.
+   * True when it had been logged before, even if it was changed since.
    *
    * @generated from field: bool duplicate = 2;
    */
@@ -446,7 +484,7 @@ export type CreateKnowledgeResponseJson = {
   entry?: KnowledgeEntryJson;
 
   /**
-   * True when it had been logged before.
+   * True when it had been logged before, even if it was changed since.
    *
    * @generated from field: bool duplicate = 2;
    */
@@ -459,6 +497,459 @@ export type CreateKnowledgeResponseJson = {
  */
 export const CreateKnowledgeResponseSchema: GenMessage<CreateKnowledgeResponse, {jsonType: CreateKnowledgeResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_knowledge, 3);
+
+/**
+ * A request for an entry of the knowledge log.
+ *
+ * @generated from message mneme.v1.GetKnowledgeRequest
+ */
+export type GetKnowledgeRequest = Message<"mneme.v1.GetKnowledgeRequest"> & {
+  /**
+   * The entry.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string entry_id = 1;
+   */
+  entryId: string;
+};
+
+/**
+ * A request for an entry of the knowledge log.
+ *
+ * @generated from message mneme.v1.GetKnowledgeRequest
+ */
+export type GetKnowledgeRequestJson = {
+  /**
+   * The entry.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string entry_id = 1;
+   */
+  entryId?: string;
+};
+
+/**
+ * Describes the message mneme.v1.GetKnowledgeRequest.
+ * Use `create(GetKnowledgeRequestSchema)` to create a new message.
+ */
+export const GetKnowledgeRequestSchema: GenMessage<GetKnowledgeRequest, {jsonType: GetKnowledgeRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 4);
+
+/**
+ * The entry.
+ *
+ * @generated from message mneme.v1.GetKnowledgeResponse
+ */
+export type GetKnowledgeResponse = Message<"mneme.v1.GetKnowledgeResponse"> & {
+  /**
+   * The entry.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntry;
+};
+
+/**
+ * The entry.
+ *
+ * @generated from message mneme.v1.GetKnowledgeResponse
+ */
+export type GetKnowledgeResponseJson = {
+  /**
+   * The entry.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntryJson;
+};
+
+/**
+ * Describes the message mneme.v1.GetKnowledgeResponse.
+ * Use `create(GetKnowledgeResponseSchema)` to create a new message.
+ */
+export const GetKnowledgeResponseSchema: GenMessage<GetKnowledgeResponse, {jsonType: GetKnowledgeResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 5);
+
+/**
+ * KnowledgeFilter picks entries of the knowledge log. Empty fields do not
+ * filter; given ones must all match.
+ *
+ * @generated from message mneme.v1.KnowledgeFilter
+ */
+export type KnowledgeFilter = Message<"mneme.v1.KnowledgeFilter"> & {
+  /**
+   * Of this project.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string project = 1;
+   */
+  project?: string;
+
+  /**
+   * Of this kind.
+   *
+   * @generated from field: mneme.v1.KnowledgeType type = 2;
+   */
+  type: KnowledgeType;
+
+  /**
+   * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   *
+   * @generated from field: repeated string tags = 3;
+   */
+  tags: string[];
+};
+
+/**
+ * KnowledgeFilter picks entries of the knowledge log. Empty fields do not
+ * filter; given ones must all match.
+ *
+ * @generated from message mneme.v1.KnowledgeFilter
+ */
+export type KnowledgeFilterJson = {
+  /**
+   * Of this project.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string project = 1;
+   */
+  project?: string;
+
+  /**
+   * Of this kind.
+   *
+   * @generated from field: mneme.v1.KnowledgeType type = 2;
+   */
+  type?: KnowledgeTypeJson;
+
+  /**
+   * With all of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   *
+   * @generated from field: repeated string tags = 3;
+   */
+  tags?: string[];
+};
+
+/**
+ * Describes the message mneme.v1.KnowledgeFilter.
+ * Use `create(KnowledgeFilterSchema)` to create a new message.
+ */
+export const KnowledgeFilterSchema: GenMessage<KnowledgeFilter, {jsonType: KnowledgeFilterJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 6);
+
+/**
+ * A request for entries of the knowledge log.
+ *
+ * @generated from message mneme.v1.ListKnowledgeRequest
+ */
+export type ListKnowledgeRequest = Message<"mneme.v1.ListKnowledgeRequest"> & {
+  /**
+   * Which entries.
+   *
+   * @generated from field: mneme.v1.KnowledgeFilter filter = 1;
+   */
+  filter?: KnowledgeFilter;
+
+  /**
+   * Entries per page.
+   * 1 to 1,000. Default: 50.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * The token from the previous page; empty for the first.
+   * Up to 2,000 characters.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * A request for entries of the knowledge log.
+ *
+ * @generated from message mneme.v1.ListKnowledgeRequest
+ */
+export type ListKnowledgeRequestJson = {
+  /**
+   * Which entries.
+   *
+   * @generated from field: mneme.v1.KnowledgeFilter filter = 1;
+   */
+  filter?: KnowledgeFilterJson;
+
+  /**
+   * Entries per page.
+   * 1 to 1,000. Default: 50.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize?: number;
+
+  /**
+   * The token from the previous page; empty for the first.
+   * Up to 2,000 characters.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken?: string;
+};
+
+/**
+ * Describes the message mneme.v1.ListKnowledgeRequest.
+ * Use `create(ListKnowledgeRequestSchema)` to create a new message.
+ */
+export const ListKnowledgeRequestSchema: GenMessage<ListKnowledgeRequest, {jsonType: ListKnowledgeRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 7);
+
+/**
+ * A page of entries.
+ *
+ * @generated from message mneme.v1.ListKnowledgeResponse
+ */
+export type ListKnowledgeResponse = Message<"mneme.v1.ListKnowledgeResponse"> & {
+  /**
+   * Newest first. Fewer than `page_size` if more would not fit in 3 MiB.
+   *
+   * @generated from field: repeated mneme.v1.KnowledgeEntry entries = 1;
+   */
+  entries: KnowledgeEntry[];
+
+  /**
+   * The next page's token; empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * Entries that match, over all pages, as of this page.
+   *
+   * @generated from field: int64 total_size = 3;
+   */
+  totalSize: bigint;
+};
+
+/**
+ * A page of entries.
+ *
+ * @generated from message mneme.v1.ListKnowledgeResponse
+ */
+export type ListKnowledgeResponseJson = {
+  /**
+   * Newest first. Fewer than `page_size` if more would not fit in 3 MiB.
+   *
+   * @generated from field: repeated mneme.v1.KnowledgeEntry entries = 1;
+   */
+  entries?: KnowledgeEntryJson[];
+
+  /**
+   * The next page's token; empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+
+  /**
+   * Entries that match, over all pages, as of this page.
+   *
+   * @generated from field: int64 total_size = 3;
+   */
+  totalSize?: string;
+};
+
+/**
+ * Describes the message mneme.v1.ListKnowledgeResponse.
+ * Use `create(ListKnowledgeResponseSchema)` to create a new message.
+ */
+export const ListKnowledgeResponseSchema: GenMessage<ListKnowledgeResponse, {jsonType: ListKnowledgeResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 8);
+
+/**
+ * A request to change an entry of the knowledge log.
+ *
+ * @generated from message mneme.v1.UpdateKnowledgeRequest
+ */
+export type UpdateKnowledgeRequest = Message<"mneme.v1.UpdateKnowledgeRequest"> & {
+  /**
+   * The entry: its id (required) and new values for the fields in the mask; only
+   * those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntry;
+
+  /**
+   * Which fields of the entry to change. Its id and the time stay.
+   * It may name project, agent_id, type, context, command, lesson, success_rate,
+   * tags.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask;
+};
+
+/**
+ * A request to change an entry of the knowledge log.
+ *
+ * @generated from message mneme.v1.UpdateKnowledgeRequest
+ */
+export type UpdateKnowledgeRequestJson = {
+  /**
+   * The entry: its id (required) and new values for the fields in the mask; only
+   * those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntryJson;
+
+  /**
+   * Which fields of the entry to change. Its id and the time stay.
+   * It may name project, agent_id, type, context, command, lesson, success_rate,
+   * tags.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateKnowledgeRequest.
+ * Use `create(UpdateKnowledgeRequestSchema)` to create a new message.
+ */
+export const UpdateKnowledgeRequestSchema: GenMessage<UpdateKnowledgeRequest, {jsonType: UpdateKnowledgeRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 9);
+
+/**
+ * The changed entry.
+ *
+ * @generated from message mneme.v1.UpdateKnowledgeResponse
+ */
+export type UpdateKnowledgeResponse = Message<"mneme.v1.UpdateKnowledgeResponse"> & {
+  /**
+   * The entry as it is now.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntry;
+};
+
+/**
+ * The changed entry.
+ *
+ * @generated from message mneme.v1.UpdateKnowledgeResponse
+ */
+export type UpdateKnowledgeResponseJson = {
+  /**
+   * The entry as it is now.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntryJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdateKnowledgeResponse.
+ * Use `create(UpdateKnowledgeResponseSchema)` to create a new message.
+ */
+export const UpdateKnowledgeResponseSchema: GenMessage<UpdateKnowledgeResponse, {jsonType: UpdateKnowledgeResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 10);
+
+/**
+ * A request to delete an entry of the knowledge log.
+ *
+ * @generated from message mneme.v1.DeleteKnowledgeRequest
+ */
+export type DeleteKnowledgeRequest = Message<"mneme.v1.DeleteKnowledgeRequest"> & {
+  /**
+   * The entry.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string entry_id = 1;
+   */
+  entryId: string;
+
+  /**
+   * The entry's etag, to refuse the call if the entry has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag: string;
+};
+
+/**
+ * A request to delete an entry of the knowledge log.
+ *
+ * @generated from message mneme.v1.DeleteKnowledgeRequest
+ */
+export type DeleteKnowledgeRequestJson = {
+  /**
+   * The entry.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string entry_id = 1;
+   */
+  entryId?: string;
+
+  /**
+   * The entry's etag, to refuse the call if the entry has changed since.
+   * Up to 100 characters, on one line.
+   *
+   * @generated from field: string etag = 2;
+   */
+  etag?: string;
+};
+
+/**
+ * Describes the message mneme.v1.DeleteKnowledgeRequest.
+ * Use `create(DeleteKnowledgeRequestSchema)` to create a new message.
+ */
+export const DeleteKnowledgeRequestSchema: GenMessage<DeleteKnowledgeRequest, {jsonType: DeleteKnowledgeRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 11);
+
+/**
+ * The deleted entry.
+ *
+ * @generated from message mneme.v1.DeleteKnowledgeResponse
+ */
+export type DeleteKnowledgeResponse = Message<"mneme.v1.DeleteKnowledgeResponse"> & {
+  /**
+   * The entry as it was.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntry;
+};
+
+/**
+ * The deleted entry.
+ *
+ * @generated from message mneme.v1.DeleteKnowledgeResponse
+ */
+export type DeleteKnowledgeResponseJson = {
+  /**
+   * The entry as it was.
+   *
+   * @generated from field: mneme.v1.KnowledgeEntry entry = 1;
+   */
+  entry?: KnowledgeEntryJson;
+};
+
+/**
+ * Describes the message mneme.v1.DeleteKnowledgeResponse.
+ * Use `create(DeleteKnowledgeResponseSchema)` to create a new message.
+ */
+export const DeleteKnowledgeResponseSchema: GenMessage<DeleteKnowledgeResponse, {jsonType: DeleteKnowledgeResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_knowledge, 12);
 
 /**
  * A request to search knowledge.
@@ -475,27 +966,11 @@ export type SearchKnowledgeRequest = Message<"mneme.v1.SearchKnowledgeRequest"> 
   query: string;
 
   /**
-   * Of this project; unset: of all.
-   * Up to 200 characters, on one line; not blank.
+   * Which entries.
    *
-   * @generated from field: optional string project = 2;
+   * @generated from field: mneme.v1.KnowledgeFilter filter = 7;
    */
-  project?: string;
-
-  /**
-   * Of this kind.
-   *
-   * @generated from field: mneme.v1.KnowledgeType type = 3;
-   */
-  type: KnowledgeType;
-
-  /**
-   * With all of these labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   *
-   * @generated from field: repeated string tags = 4;
-   */
-  tags: string[];
+  filter?: KnowledgeFilter;
 
   /**
    * Maximum number of entries.
@@ -532,27 +1007,11 @@ export type SearchKnowledgeRequestJson = {
   query?: string;
 
   /**
-   * Of this project; unset: of all.
-   * Up to 200 characters, on one line; not blank.
+   * Which entries.
    *
-   * @generated from field: optional string project = 2;
+   * @generated from field: mneme.v1.KnowledgeFilter filter = 7;
    */
-  project?: string;
-
-  /**
-   * Of this kind.
-   *
-   * @generated from field: mneme.v1.KnowledgeType type = 3;
-   */
-  type?: KnowledgeTypeJson;
-
-  /**
-   * With all of these labels.
-   * Up to 64 entries, each up to 100 characters, on one line.
-   *
-   * @generated from field: repeated string tags = 4;
-   */
-  tags?: string[];
+  filter?: KnowledgeFilterJson;
 
   /**
    * Maximum number of entries.
@@ -579,7 +1038,7 @@ export type SearchKnowledgeRequestJson = {
  * Use `create(SearchKnowledgeRequestSchema)` to create a new message.
  */
 export const SearchKnowledgeRequestSchema: GenMessage<SearchKnowledgeRequest, {jsonType: SearchKnowledgeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 4);
+  messageDesc(file_mneme_v1_knowledge, 13);
 
 /**
  * FoundKnowledge is an entry and how well it fits.
@@ -660,7 +1119,7 @@ export type FoundKnowledgeJson = {
  * Use `create(FoundKnowledgeSchema)` to create a new message.
  */
 export const FoundKnowledgeSchema: GenMessage<FoundKnowledge, {jsonType: FoundKnowledgeJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 5);
+  messageDesc(file_mneme_v1_knowledge, 14);
 
 /**
  * The knowledge found.
@@ -755,7 +1214,7 @@ export type SearchKnowledgeResponseJson = {
  * Use `create(SearchKnowledgeResponseSchema)` to create a new message.
  */
 export const SearchKnowledgeResponseSchema: GenMessage<SearchKnowledgeResponse, {jsonType: SearchKnowledgeResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_knowledge, 6);
+  messageDesc(file_mneme_v1_knowledge, 15);
 
 /**
  * KnowledgeType is what kind of experience an entry is.
