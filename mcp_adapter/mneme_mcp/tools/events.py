@@ -128,6 +128,7 @@ async def log(call: Call, given: LogArguments) -> Reply:
     agent_id=...,
     event_types='Only of these types, e.g. ["tool_error", "error"].',
     name="Only of this tool or name.",
+    project=...,
     min_severity="Only events this severe or worse.",
     from_=...,
     to=...,

@@ -11,6 +11,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 from mneme._generated.services import RPCS
 from mneme.cli.main import build_whole
+from mneme.v1.event_service_pb2 import WatchEventsRequest
 from parity import rows
 from unit.cli.command import mneme
 from unit.client.scripted import ScriptedServer
@@ -67,6 +68,11 @@ def test_every_field_that_a_list_is_chosen_by_has_an_option(
     filled: set[str] = set().union(*map(_filled, _sent(path, served)))
     fields = set(_fields(LISTS[method].request.DESCRIPTOR)) - {"page_size", "page_token"}
     assert fields - filled == set(NO_OPTION.get(method, ()))
+
+
+def test_every_field_that_events_are_followed_by_has_an_option() -> None:
+    filters = set(WatchEventsRequest.DESCRIPTOR.fields_by_name) - {"after_cursor"}
+    assert filters <= {one.name for one in COMMANDS["mneme events watch"].params}
 
 
 @pytest.mark.parametrize("path", TABLED)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from mneme.cli import cells
 from mneme.cli.fields import Fields
-from mneme.cli.options import Agent, MinSeverity, Session, Types
+from mneme.cli.options import Agent, MinSeverity, Project, Session, Types
 from mneme.cli.output import Column
 
 EVENT_FILTER = Fields(
-    session_id=Session, agent_id=Agent, event_types=Types, min_severity=MinSeverity
+    session_id=Session,
+    agent_id=Agent,
+    event_types=Types,
+    min_severity=MinSeverity,
+    project=Project,
 )
 EVENT_COLUMNS = (
     Column("When", "timestamp"),

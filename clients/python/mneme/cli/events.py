@@ -12,7 +12,7 @@ from mneme.cli import cells, exits
 from mneme.cli.app import App, Cli
 from mneme.cli.event_table import EVENT_COLUMNS, EVENT_FILTER
 from mneme.cli.fields import Fields, choice, flag, number, option, text
-from mneme.cli.options import Project, free_json
+from mneme.cli.options import free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
 from mneme.cli.times import From, To, parse_start
@@ -37,7 +37,6 @@ _events.list(
     "List events by time. `mneme import` reads the output of --json.",
     Fields(
         **EVENT_FILTER,
-        project=Project,
         name=text("With this name, e.g. a tool's."),
         start_time=From,
         end_time=To,
