@@ -159,6 +159,18 @@ def test_an_ended_session_is_exported_refuses_calls_and_can_be_resumed(api: Api)
     assert session.predict({"size": 1}).trained
 
 
+def test_a_session_that_still_learns_is_answered_with_all_that_it_was_told_when_it_is_deleted(
+    api: Api,
+) -> None:
+    session = Session(api, "linucb")
+    session.tell({"size": 1}, "a", 1.0)
+    before = session.stored()
+    request = pb.DeleteLearningSessionRequest(session_id=session.id)
+    deleted = api.learning.DeleteLearningSession(request).session
+    assert deleted == before
+    assert deleted.transitions == 1
+
+
 @pytest.mark.on_sqlite("elsewhere there is no file")
 def test_a_deleted_session_is_gone_with_its_file_and_its_predictions(
     server: LocalServer, api: Api
@@ -167,7 +179,9 @@ def test_a_deleted_session_is_gone_with_its_file_and_its_predictions(
     made = session.predict({"size": 1}, ["a"])
     session.tell({"size": 1}, "a", 1.0)
     path = Path(server.data_dir / session.end().model_path)
-    api.learning.DeleteLearningSession(pb.DeleteLearningSessionRequest(session_id=session.id))
+    before = session.stored()
+    request = pb.DeleteLearningSessionRequest(session_id=session.id)
+    assert api.learning.DeleteLearningSession(request).session == before
     assert not path.exists()
     with refused() as failure:
         session.stored()

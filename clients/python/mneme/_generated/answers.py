@@ -1519,7 +1519,10 @@ class DeleteLearningSessionResponse(
     Answer[learning_service_pb2.DeleteLearningSessionResponse],
     of=learning_service_pb2.DeleteLearningSessionResponse,
 ):
-    """The session is gone."""
+    """The deleted session."""
+
+    session: LearningSession
+    """The session as it was."""
 
 
 class DeleteLessonResponse(

@@ -429,7 +429,7 @@ class LearningMethods(SyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The session is gone.
+            The deleted session.
         """
         return self._unary(
             _DELETE_LEARNING_SESSION,
@@ -1411,7 +1411,7 @@ class AsyncLearningMethods(AsyncCaller):
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
-            The session is gone.
+            The deleted session.
         """
         return await self._unary(
             _DELETE_LEARNING_SESSION,

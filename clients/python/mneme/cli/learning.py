@@ -397,5 +397,5 @@ def delete(cli: Cli, session_id: SessionId, *, yes: Yes = False) -> None:
             session = client.get_learning_session(session_id).session
             steps = cells.plural(session.transitions, "recorded step")
             typer.confirm(f"Delete {session_id} with {steps}?", abort=True, err=True)
-        answer = client.delete_learning_session(session_id)
-    cli.out.done(f"deleted {session_id}", answer)
+        session = client.delete_learning_session(session_id).session
+    cli.out.done(f"deleted {session_id}", session)

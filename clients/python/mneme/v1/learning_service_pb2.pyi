@@ -137,8 +137,10 @@ class DeleteLearningSessionRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ...) -> None: ...
 
 class DeleteLearningSessionResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: _learning_pb2.LearningSession
+    def __init__(self, session: _Optional[_Union[_learning_pb2.LearningSession, _Mapping]] = ...) -> None: ...
 
 class PredictRequest(_message.Message):
     __slots__ = ("session_id", "state", "explore", "allowed_actions", "actor_id", "target_return", "only_if_better")

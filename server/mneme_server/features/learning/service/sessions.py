@@ -83,8 +83,8 @@ class SessionCalls:
         self, request: pb.DeleteLearningSessionRequest, call: Call
     ) -> pb.DeleteLearningSessionResponse:
         """Delete a session."""
-        self._sessions.delete(call.tenant, request.session_id)
-        return pb.DeleteLearningSessionResponse()
+        session = self._sessions.delete(call.tenant, request.session_id)
+        return pb.DeleteLearningSessionResponse(session=convert.session(session))
 
     def EndLearningSession(
         self, request: pb.EndLearningSessionRequest, call: Call

@@ -177,8 +177,8 @@ class LearningSessions:
             found = unit.get(SqlLearningSessions).page(filter_, before, limit)
         return [self._as_it_stands(tenant_id, session) for session in found]
 
-    def delete(self, tenant_id: str, session_id: str) -> None:
-        """Delete a session with all that it was told.
+    def delete(self, tenant_id: str, session_id: str) -> LearningSession:
+        """Delete a session with all that it was told, and return it as it was.
 
         Raises:
             NotFound: there is none.
@@ -188,21 +188,22 @@ class LearningSessions:
                 with self._sessions.nobody_opening(tenant_id, session_id):
                     live = self._sessions.find(tenant_id, session_id)
                     if live is None:  # It may be damaged, and must not be opened to be deleted.
-                        self._delete(tenant, session_id)
-                        return
+                        return self._as_it_stands(tenant_id, self._delete(tenant, session_id))
                 with deadline.holding(live.telling):
                     if self._sessions.find(tenant_id, session_id) is live:  # Else it was parked.
+                        session = live.current()
                         self._delete(tenant, session_id)
                         self._sessions.drop(tenant_id, live)
-                        return
+                        return session
 
-    def _delete(self, tenant: Tenant, session_id: str) -> None:
+    def _delete(self, tenant: Tenant, session_id: str) -> LearningSession:
         with tenant.write() as unit:
             session = unit.get(SqlLearningSessions).get(session_id)
             if session is None:
                 raise unknown(session_id)
             unit.get(SqlLearningSessions).delete(session.number)
         self._files.remove(tenant.tenant_id, session)
+        return session
 
     def _as_it_stands(self, tenant_id: str, session: LearningSession) -> LearningSession:
         live = self._sessions.find(tenant_id, session.id)
