@@ -106,3 +106,26 @@ def test_a_method_of_the_typescript_client_is_called_as_its_rpc() -> None:
     calls = "".join(file.read_text() for file in generated)
     methods = set(re.findall(r"^    (\w+): \{", calls, re.MULTILINE))
     assert methods == set(map(camel, EXPECTED))
+
+
+OWN_FILTERS = {
+    "Sessions": "a list filters by status and tags, which a search of what was said does not know",
+}
+"""Kinds whose lists and searches take other fields, and why."""
+
+
+def test_what_lists_searches_or_exports_one_kind_takes_the_same_filter() -> None:
+    filters: dict[str, set[str]] = {}
+    for method in METHODS.values():
+        begins = re.match("(?:List|Search|Export)(?P<kind>[A-Z].*)", method.name)
+        if begins is not None:
+            filter_ = method.input_type.fields_by_name.get("filter")
+            taken = "its own fields" if filter_ is None else filter_.message_type.name
+            filters.setdefault(begins["kind"], set()).add(taken)
+    assert {kind for kind, taken in filters.items() if len(taken) > 1} == set()
+    searched = {
+        method.name.removeprefix("Search")
+        for method in METHODS.values()
+        if method.name.startswith("Search")
+    }
+    assert {kind for kind in searched if filters[kind] == {"its own fields"}} == set(OWN_FILTERS)
