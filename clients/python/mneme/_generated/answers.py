@@ -3718,7 +3718,7 @@ class Lesson(Answer[learn_service_pb2.Lesson], of=learn_service_pb2.Lesson):
     etag: str
     """Identifies this state of the lesson's content and times, not counting
     accesses: it changes when they do. The server returns it with every lesson.
-    Pass it to an update, delete or undelete, and the call is refused (ABORTED)
+    Pass it when you change, archive or delete it: the call is refused (ABORTED)
     if the lesson has changed since; if empty, the call goes ahead in any case.
     Clients retry a call whose answer was lost. If the first attempt did
     arrive, the second is refused, so read the lesson before you conclude that

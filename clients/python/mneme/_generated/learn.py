@@ -532,7 +532,7 @@ class LearnMethods(SyncCaller):
                 here is not given a value, too.
             etag: Identifies this state of the lesson's content and times, not counting
                 accesses: it changes when they do. The server returns it with every lesson. Pass
-                it to an update, delete or undelete, and the call is refused (ABORTED) if the
+                it when you change, archive or delete it: the call is refused (ABORTED) if the
                 lesson has changed since; if empty, the call goes ahead in any case. Clients
                 retry a call whose answer was lost. If the first attempt did arrive, the second
                 is refused, so read the lesson before you conclude that someone else changed it.
@@ -1647,7 +1647,7 @@ class AsyncLearnMethods(AsyncCaller):
                 here is not given a value, too.
             etag: Identifies this state of the lesson's content and times, not counting
                 accesses: it changes when they do. The server returns it with every lesson. Pass
-                it to an update, delete or undelete, and the call is refused (ABORTED) if the
+                it when you change, archive or delete it: the call is refused (ABORTED) if the
                 lesson has changed since; if empty, the call goes ahead in any case. Clients
                 retry a call whose answer was lost. If the first attempt did arrive, the second
                 is refused, so read the lesson before you conclude that someone else changed it.
