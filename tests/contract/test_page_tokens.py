@@ -94,6 +94,7 @@ def test_a_page_token_of_other_filters_is_refused(rpc: str, world: World) -> Non
     filters = {f.name for f in method.input_type.fields} - {"page_size", "page_token"}
     if not filters:
         pytest.skip(f"{method.name} has no filters")
+    assert method.name in _OTHER_FILTERS, f"say in _OTHER_FILTERS other filters of {method.name}"
     request = GetMessageClass(method.input_type)(**_OTHER_FILTERS[method.name])
     _page_token_is_refused(rpc, world, _first_token(rpc, world), request)
 

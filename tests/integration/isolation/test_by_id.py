@@ -67,12 +67,14 @@ def _reader_of(rpc: str) -> str:
     name = field.name
     if name == "id":  # Of what an update holds: of a Lesson, where GetLesson has `lesson_id`.
         name = f"{holder.DESCRIPTOR.name.lower()}_id"
-    return next(
+    readers = [
         full_name(f"{method.containing_service.name}.{method.name}")
         for method in METHODS[rpc].containing_service.methods
         if method.name.startswith("Get")
         and any(name.endswith(one.name) for one in method.input_type.fields)
-    )
+    ]
+    assert readers, f"{rpc}: its service has no Get by {name}; check it in a file of this folder"
+    return readers[0]
 
 
 def _check(rpc: str) -> Check:
