@@ -77,14 +77,14 @@ def test_what_is_embedded_during_a_search_counts_as_waiting(
     api = server.keys.tenant()
     record(api, event("Order 7 was packed."), wait=True)
     searched: list[bool] = []
-    ranked_apart = search._ranked_apart
+    find = search._search
 
     def searching(*arguments: Any) -> Any:
-        found = ranked_apart(*arguments)
+        found = find(*arguments)
         searched.append(True)
         return found
 
-    monkeypatch.setattr(search, "_ranked_apart", searching)
+    monkeypatch.setattr(search, "_search", searching)
     monkeypatch.setattr(OpenTenant, "pending", property(lambda _: 0 if searched else 1))
     found = recall(api, "order", min_confidence=min_confidence)
     assert searched

@@ -164,7 +164,10 @@ def test_every_call_of_the_reference_is_answered_as_described(own: LocalServer) 
         if name == "AdminService.CreateApiKey":
             chosen["API_KEY_ID"] = said["apiKey"]["id"]
         elif name == "AdminService.Backup":
-            chosen["BACKUP"] = Path(said["path"]).name
+            while not said.get("done"):
+                waited = f"curl -sS http://{own.http_address}/api/operations/{said['id']}"
+                (said,) = answered(waited, own.http_address)
+            chosen["BACKUP"] = Path(said["response"]["path"]).name
         elif name == "RecallService.RecallWithCertificate":
             chosen["CERTIFICATE_ID"] = said["certificate"]["id"]
             chosen["CERTIFICATE_JSON"] = json.dumps(said["certificate"]["json"])[1:-1]

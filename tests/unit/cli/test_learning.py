@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from mneme.cli.charts import column_chart
 from mneme.messages import (
+    DeleteLearningSessionResponse,
     EndLearningSessionResponse,
     FeedbackResponse,
     GetLearningMetricsResponse,
@@ -277,7 +277,9 @@ def test_deleting_asks_first(served: ScriptedServer) -> None:
     assert "with 1,200 recorded steps" in refused.err
     assert not served.calls("DeleteLearningSession")
     assert mneme("learning", "delete", "style", "--yes").lines == ["deleted style"]
-    assert json.loads(mneme("learning", "delete", "style", "--yes", "--json").out) == {}
+    served.on("DeleteLearningSession", DeleteLearningSessionResponse(session=session))
+    deleted = mneme("learning", "delete", "style", "--yes", "--json").documents[0]
+    assert (deleted["id"], deleted["algorithm"]) == (SESSION["id"], SESSION["algorithm"])
 
 
 def test_a_column_chart_stands_on_the_least_value_and_shortens_long_series() -> None:

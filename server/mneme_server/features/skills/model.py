@@ -307,7 +307,7 @@ class Skill:
     @property
     def etag(self) -> str:
         """What tells this state of the skill from others, its record left aside."""
-        return etag_of(self, without=("reported", "learned", "source_ids"))
+        return etag_of(self, without=("reported", "learned", "source_ids")) if self.id else ""
 
     def differing(self, other: Skill) -> list[str]:
         """Return the fields in which the content differs."""
