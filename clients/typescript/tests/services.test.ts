@@ -223,6 +223,8 @@ test("lessons are kept, found, changed, moved and archived", async () => {
   assert.equal((await client.listLessons()).totalSize, 1n);
   await client.unarchiveLesson({ lessonId: "copy" });
   assert.equal((await client.listLessons()).totalSize, 2n);
+  await client.deleteLesson({ lessonId: "copy" });
+  await assert.rejects(client.getLesson({ lessonId: "copy" }), { code: "NOT_FOUND" });
 });
 
 test("a lesson that has changed since it was read is not overwritten", async () => {
@@ -254,6 +256,14 @@ test("reflections are stored, listed, searched and summarised", async () => {
   const found = await client.searchReflections({ taskDescription: "release a service" });
   assert.equal(found.results.length, 1);
   assert.equal((await client.summarizeReflections()).totalReflections, 1n);
+  const reflectionId = reflections[0]?.id ?? "";
+  const { reflection } = await client.getReflection({ reflectionId });
+  const changed = await client.updateReflection({
+    reflection: { id: reflectionId, etag: reflection?.etag ?? "", nextStrategy: "ask first" },
+  });
+  assert.equal(changed.reflection?.nextStrategy, "ask first");
+  await client.deleteReflection({ reflectionId });
+  assert.equal((await client.listReflections()).totalSize, 0n);
 });
 
 test("knowledge is logged and queried", async () => {
@@ -267,6 +277,14 @@ test("knowledge is logged and queried", async () => {
   const { markdown, entries } = await client.searchKnowledge({ query: "release tag" });
   assert.equal(entries.length, 1);
   assert.match(markdown, /the tag must not exist/);
+  const [listed] = (await client.listKnowledge({ filter: { project: "invoices" } })).entries;
+  const entryId = listed?.id ?? "";
+  assert.equal((await all(client.iterKnowledge())).length, 1);
+  assert.equal((await client.getKnowledge({ entryId })).entry?.etag, listed?.etag);
+  const { entry } = await client.updateKnowledge({ entry: { id: entryId, lesson: "no tag yet" } });
+  assert.equal(entry?.lesson, "no tag yet");
+  await client.deleteKnowledge({ entryId });
+  await assert.rejects(client.getKnowledge({ entryId }), { code: "NOT_FOUND" });
 });
 
 test("sessions are reflected upon", async () => {
@@ -362,6 +380,7 @@ test("attempts are kept and found, and skills made of them", async () => {
   const { episode } = await client.createEpisode({ task, success: false, critique });
   const episodeId = episode?.id ?? "";
   assert.equal((await client.getEpisode({ episodeId })).episode?.reward, 0);
+  await client.updateEpisode({ episode: { id: episodeId, tags: ["refunds"] } });
   const found = await client.searchEpisodes({ task: "refund a certificate" });
   assert.equal(found.results[0]?.episode?.id, episodeId);
   assert.match(found.critiques?.text ?? "", /not refundable/);
@@ -441,6 +460,7 @@ test("what brings about what is kept, followed, tried out and looked for", async
 
   const experimentId = "review-first";
   await client.createExperiment({ ...stated, experimentId, name: "Review first", seed: "s" });
+  await client.updateExperiment({ experiment: { id: experimentId, name: "Reviews first" } });
   const subject = "pull-request-7";
   const assigned = await client.assignTreatment({ experimentId, subject });
   assert.equal(assigned.alreadyAssigned, false);
