@@ -4,4 +4,4 @@
 source "$(dirname "$0")/call.sh"
 usage "$#" 1 'QUERY [PROJECT]'
 
-call LearnService/SearchKnowledge <<< "{\"query\": $(text "$1"), \"project\": $(given "${@:2:1}")}"
+call LearnService/SearchKnowledge <<< "{\"query\": $(text "$1"), \"filter\": {\"project\": $(given "${@:2:1}")}}"

@@ -10,6 +10,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mneme import MnemeClient
@@ -157,7 +158,9 @@ def test_an_administrator_sees_the_server_and_makes_a_backup(
         health, stats = shell.answers("status.sh")
         assert health == {"status": "SERVING"}
         assert "tenant" in stats
-        assert Path(str(shell.answer("backup.sh")["path"])).exists()
+        *_, ended = shell.answers("backup.sh")
+        backup: Any = ended["operation"]
+        assert Path(backup["response"]["path"]).exists()
 
 
 def test_a_call_that_fails_ends_the_script_with_a_status_and_the_reason(
