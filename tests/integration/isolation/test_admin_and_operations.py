@@ -79,8 +79,8 @@ for _method, _request in _OPERATION_REQUESTS.items():
     def _(world: World, method: str = _method, request: Any = _request) -> None:
         """The administrator's operation on a tenant is nobody else's, not even that tenant's."""
         for tenant in (world.ours, world.theirs):
-            asked = admin_pb.BackupRequest(tenant_id=tenant.tenant_id)
-            there = world.administrator.admin.Backup(asked).operation.id
+            asked = admin_pb.ReindexRequest(tenant_id=tenant.tenant_id)
+            there = world.administrator.admin.Reindex(asked).operation.id
             rpc = f"{_OPERATIONS}/{method}"
             outcomes = [
                 outcome(world.ours, rpc, request(operation_id=asked_for), asked_for)
@@ -93,7 +93,7 @@ for _method, _request in _OPERATION_REQUESTS.items():
 @isolates(f"{_OPERATIONS}/ListOperations")
 def _(world: World) -> None:
     for tenant in (world.ours, world.theirs):
-        world.administrator.admin.Backup(admin_pb.BackupRequest(tenant_id=tenant.tenant_id))
+        world.administrator.admin.Reindex(admin_pb.ReindexRequest(tenant_id=tenant.tenant_id))
     listed = world.ours.operation.ListOperations(operations_pb.ListOperationsRequest())
     assert not listed.operations
     rpc = f"{_OPERATIONS}/ListOperations"
