@@ -13,9 +13,7 @@ from mneme_server.edge.grpc.batches import Batches, BatchLimits
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
-from mneme_server.edge.grpc.records import named_only
-from mneme_server.edge.grpc.schema_options import named_fields
-from mneme_server.edge.grpc.validation import validate
+from mneme_server.edge.grpc.updates import changes_of
 from mneme_server.features.memory import messages as convert
 from mneme_server.features.memory.insertion import CreateMemories
 from mneme_server.features.memory.memories import DeleteMemories, Memories
@@ -84,13 +82,7 @@ class MemoryServicer:
 
     def UpdateMemory(self, request: pb.UpdateMemoryRequest, call: Call) -> pb.UpdateMemoryResponse:
         """Change a memory."""
-        if not request.memory.id:
-            raise InvalidArgument(
-                "memory.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field="memory.id"
-            )
-        named = named_fields(request)
-        validate(named_only(request.memory, [*named, "id", "etag"], text="-"), prefix="memory")
-        changes = convert.read_memory.changes(request.memory, named, "memory")
+        changes = changes_of(request, "memory", convert.read_memory, text="-")
         with fields(id="memory.id", supersedes="memory.supersedes", user_id="memory.user_id"):
             updated = self._memories.update(
                 call.tenant, request.memory.id, changes, etag=request.memory.etag
