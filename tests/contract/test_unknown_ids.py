@@ -37,6 +37,7 @@ UNKNOWN = {
     "mneme.v1.SkillService/DeleteEpisode": ("episode_id", "NOT_FOUND"),
     "mneme.v1.MemoryService/GetMemory": ("memory_id", "NOT_FOUND"),
     "mneme.v1.MemoryService/UpdateMemory": ("memory.id", "NOT_FOUND"),
+    "mneme.v1.MemoryService/UpdatePattern": ("pattern.id", "NOT_FOUND"),
     "mneme.v1.MemoryService/RecordPatternMatches": ("verdicts[0].memory_id", "NOT_FOUND"),
     **{
         f"mneme.v1.LearningService/{rpc}": ("session_id", "SESSION_NOT_FOUND")

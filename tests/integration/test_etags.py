@@ -44,8 +44,7 @@ def _change(call: str, service: str, request: Any, part: str, field: str) -> Any
     """Return what changes a field of a thing to a text, with an etag."""
 
     def change(api: Api, thing: Any, etag: str, text: str) -> Any:
-        key = {"name": thing.name} if part == "pattern" else {"id": thing.id}
-        new = type(thing)(**key, etag=etag, **{field: text})
+        new = type(thing)(id=thing.id, etag=etag, **{field: text})
         asked = request(**{part: new, "update_mask": FieldMask(paths=[field])})
         return getattr(getattr(getattr(api, service), call)(asked), part)
 
@@ -134,6 +133,9 @@ KINDS = (
             pattern_pb.DeletePatternRequest(name=it.name, etag=etag)
         ),
         use=_match,
+        change=_change(
+            "UpdatePattern", "memory", pattern_pb.UpdatePatternRequest, "pattern", "description"
+        ),
     ),
     Kind(
         "edge",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import pattern_pb2 as pb
@@ -156,6 +157,65 @@ def test_a_name_belongs_to_one_pattern_until_it_is_deleted(api: Api) -> None:
             call()
         assert (failure.code, failure.field) == (grpc.StatusCode.NOT_FOUND, "name")
     assert store(api, "tickets", **regex("other")).id != first.id
+
+
+def update(api: Api, pattern_id: str, etag: str = "", **changes: Any) -> pb.Pattern:
+    given = pb.Pattern(id=pattern_id, etag=etag, **changes)
+    request = pb.UpdatePatternRequest(pattern=given, update_mask=FieldMask(paths=list(changes)))
+    return api.memory.UpdatePattern(request).pattern
+
+
+def test_a_pattern_is_renamed_and_described_anew_and_keeps_its_statistics(api: Api) -> None:
+    insert(api, "m0", "T-0")
+    first = store(api, "tickets", pattern_id="p", **regex(TICKET))
+    search(api, "tickets")
+    judge(api, "tickets", m0=True)
+    changed = update(api, "p", name="cases", description="open ones")
+    assert (changed.name, changed.description, changed.regex) == ("cases", "open ones", first.regex)
+    assert changed.etag != first.etag
+    told = stats(api, "cases")
+    assert (told.pattern, told.uses, told.right_count) == (changed, 1, 1)
+    with refused() as failure:
+        stats(api, "tickets")
+    assert failure.code == grpc.StatusCode.NOT_FOUND
+    with refused() as failure:
+        update(api, "p", etag=first.etag, description="late")
+    assert failure.code == grpc.StatusCode.ABORTED
+
+
+def test_a_pattern_that_looks_for_something_else_has_statistics_anew(api: Api) -> None:
+    insert(api, "m0", "T-0")
+    store(api, "tickets", pattern_id="p", **regex(TICKET))
+    search(api, "tickets")
+    judge(api, "tickets", m0=True)
+    semantic = pb.SemanticPattern(text="T-0", threshold=0.9)
+    changed = update(api, "p", semantic=semantic)
+    assert (changed.semantic, changed.HasField("regex")) == (semantic, False)
+    told = stats(api, "tickets")
+    assert (told.uses, told.match_count, told.right_count) == (0, 0, 0)
+    assert ids(search(api, "tickets")) == ["m0"]
+    # What was said of the memory before is not said of the pattern as it is.
+    assert judge(api, "tickets", m0=False).wrong_count == 1
+
+
+def test_a_change_of_a_pattern_that_makes_no_sense_changes_nothing(api: Api) -> None:
+    store(api, "other", **regex("other"))
+    kept = store(api, "tickets", pattern_id="p", **regex(TICKET))
+    for changes, field in (
+        ({"name": "other"}, "pattern.name"),
+        ({"name": " "}, "pattern.name"),
+        (regex("("), "pattern.regex.expression"),
+        ({"regex": None}, "pattern.regex"),
+        ({**regex("a"), "semantic": pb.SemanticPattern(text="b", threshold=1)}, "pattern.semantic"),
+        ({"created_at": None}, "update_mask"),
+    ):
+        with refused() as failure:
+            update(api, "p", **changes)
+        assert failure.field == field, failure
+        assert stats(api, "tickets").pattern == kept
+    with refused() as failure:
+        store(api, "third", pattern_id="p", **regex("third"))
+    assert (failure.code, failure.field) == (grpc.StatusCode.ALREADY_EXISTS, "pattern_id")
 
 
 def test_the_success_rate_is_what_was_said_of_matches_each_memory_once(api: Api) -> None:

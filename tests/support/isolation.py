@@ -182,7 +182,10 @@ def memory(name: str) -> memory_pb.CreateMemoryRequest:
 
 def pattern(name: str) -> pattern_pb.CreatePatternRequest:
     return pattern_pb.CreatePatternRequest(
-        name=name, description=name, regex=pattern_pb.RegexPattern(expression="bank$")
+        pattern_id=name,
+        name=name,
+        description=name,
+        regex=pattern_pb.RegexPattern(expression="bank$"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import uuid4
 
+from google.protobuf.field_mask_pb2 import FieldMask
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import memory_stats_pb2 as stats_pb
 from mneme.v1 import pattern_pb2 as pattern_pb
@@ -127,6 +128,25 @@ def _(world: World) -> None:
     answer = world.ours.memory.MatchPattern(memory_pb.MatchPatternRequest(name="mine"))
     assert [found.memory.id for found in answer.results] == ["mine"]
     assert (answer.total_matches, answer.searched_count) == (1, 1)
+
+
+@isolates(f"{_MEMORY}/UpdatePattern")
+def _(world: World) -> None:
+    found = answered_as_absent(
+        world.ours,
+        f"{_MEMORY}/UpdatePattern",
+        lambda asked: pattern_pb.UpdatePatternRequest(
+            pattern=pattern_pb.Pattern(id=asked, description="changed"),
+            update_mask=FieldMask(paths=["description"]),
+        ),
+    )
+    assert not_found(found)
+    # The other tenant has a pattern of this name; here it is free.
+    world.ours.memory.CreatePattern(pattern("mine"))
+    renamed = pattern_pb.UpdatePatternRequest(
+        pattern=pattern_pb.Pattern(id="mine", name=OTHER), update_mask=FieldMask(paths=["name"])
+    )
+    assert world.ours.memory.UpdatePattern(renamed).pattern.name == OTHER
 
 
 @isolates(f"{_MEMORY}/ListPatterns")

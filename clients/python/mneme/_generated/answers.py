@@ -4686,13 +4686,17 @@ class Pattern(Answer[pattern_pb2.Pattern], of=pattern_pb2.Pattern):
     """
 
     id: str
-    """Unique in the tenant: a ULID made by the server."""
+    """Unique in the tenant: as it was given, or a ULID."""
 
     name: str
-    """Its name, unique in the tenant."""
+    """Its name, unique in the tenant.
+    Required; up to 200 characters, on one line; not blank.
+    """
 
     description: str
-    """What it is for."""
+    """What it is for.
+    Up to 2,000 characters.
+    """
 
     regex: RegexPattern
     """A regular expression."""
@@ -4711,6 +4715,7 @@ class Pattern(Answer[pattern_pb2.Pattern], of=pattern_pb2.Pattern):
     pattern does. Pass it to an update or a delete, and the call is refused
     (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
     any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
     """
 
 
@@ -7087,6 +7092,15 @@ class UpdateMemoryResponse(
     """
 
 
+class UpdatePatternResponse(
+    Answer[pattern_pb2.UpdatePatternResponse], of=pattern_pb2.UpdatePatternResponse
+):
+    """The changed pattern."""
+
+    pattern: Pattern
+    """The pattern as it is now."""
+
+
 class UpdateReflectionResponse(
     Answer[reflection_pb2.UpdateReflectionResponse], of=reflection_pb2.UpdateReflectionResponse
 ):
@@ -7562,6 +7576,7 @@ __all__ = [
     "UpdateKnowledgeResponse",
     "UpdateLessonResponse",
     "UpdateMemoryResponse",
+    "UpdatePatternResponse",
     "UpdateReflectionResponse",
     "UpdateSkillResponse",
     "VerifyCertificateResponse",

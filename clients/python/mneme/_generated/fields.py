@@ -34,6 +34,7 @@ from mneme.v1 import (
     learning_service_pb2,
     learning_trust_pb2,
     memory_service_pb2,
+    pattern_pb2,
     skill_service_pb2,
 )
 
@@ -1303,6 +1304,38 @@ class NumbersFields(TypedDict, total=False):
     """
 
 
+class PatternFields(TypedDict, total=False):
+    """Pattern is something to look for in memories. Exactly one of `regex`,
+    `semantic` and `structural` is set.
+    """
+
+    id: str
+    """Unique in the tenant: as it was given, or a ULID."""
+    name: Required[str]
+    """Its name, unique in the tenant.
+    Required; up to 200 characters, on one line; not blank.
+    """
+    description: str
+    """What it is for.
+    Up to 2,000 characters.
+    """
+    regex: RegexPatternFields | pattern_pb2.RegexPattern
+    """A regular expression."""
+    semantic: SemanticPatternFields | pattern_pb2.SemanticPattern
+    """A meaning."""
+    structural: StructuralPatternFields | pattern_pb2.StructuralPattern
+    """A structure."""
+    created_at: datetime
+    """When it was stored."""
+    etag: str
+    """Identifies this state of the pattern: it changes when the
+    pattern does. Pass it to an update or a delete, and the call is refused
+    (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
+    any case. Opaque: only compare it with other etags.
+    Up to 100 characters, on one line.
+    """
+
+
 class PerformanceTrendsParamsFields(TypedDict, total=False):
     """Parameters of PERFORMANCE_TRENDS."""
 
@@ -1903,6 +1936,7 @@ __all__ = [
     "NewEventFields",
     "NewMemoryFields",
     "NumbersFields",
+    "PatternFields",
     "PerformanceTrendsParamsFields",
     "PolicyBaselineFields",
     "RankingWeightsFields",

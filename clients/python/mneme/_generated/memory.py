@@ -34,6 +34,7 @@ from mneme._generated.answers import (
     RecordPatternMatchesResponse,
     SearchMemoriesResponse,
     UpdateMemoryResponse,
+    UpdatePatternResponse,
 )
 from mneme._generated.choices import CacheKindChoice, ImportanceChoice
 from mneme._generated.fields import (
@@ -103,6 +104,7 @@ _CREATE_PATTERN = Rpc(
     request=pattern_pb2.CreatePatternRequest,
     answer=CreatePatternResponse,
     repeatable=True,
+    made_ids=("pattern_id",),
 )
 _GET_PATTERN = Rpc(
     service="mneme.v1.MemoryService",
@@ -116,6 +118,13 @@ _LIST_PATTERNS = Rpc(
     method="ListPatterns",
     request=pattern_pb2.ListPatternsRequest,
     answer=ListPatternsResponse,
+    repeatable=True,
+)
+_UPDATE_PATTERN = Rpc(
+    service="mneme.v1.MemoryService",
+    method="UpdatePattern",
+    request=pattern_pb2.UpdatePatternRequest,
+    answer=UpdatePatternResponse,
     repeatable=True,
 )
 _DELETE_PATTERN = Rpc(
@@ -179,6 +188,7 @@ RPCS = (
     _CREATE_PATTERN,
     _GET_PATTERN,
     _LIST_PATTERNS,
+    _UPDATE_PATTERN,
     _DELETE_PATTERN,
     _MATCH_PATTERN,
     _RECORD_PATTERN_MATCHES,
@@ -647,16 +657,17 @@ class MemoryMethods(SyncCaller):
         regex: RegexPatternFields | pattern_pb2.RegexPattern | None = None,
         semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
         structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
+        pattern_id: str | None = None,
         timeout: float | None = None,
     ) -> CreatePatternResponse:
         """Creates a pattern: something to look for in memories, under a name. The same
-        pattern again changes nothing; to change one, delete it first.
+        pattern again changes nothing.
 
-        Scope: write. Repeatable: yes.
+        Scope: write. Repeatable: with `pattern_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
-        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        already has 1,000 patterns.
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name or the
+        id is taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant already has 1,000 patterns.
 
         Args:
             name: Its name. Required; up to 200 characters, on one line; not blank.
@@ -664,6 +675,8 @@ class MemoryMethods(SyncCaller):
             regex: A regular expression.
             semantic: A meaning.
             structural: A structure.
+            pattern_id: Choose the id to make retries harmless; a ULID is made when it is empty.
+                Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -677,6 +690,7 @@ class MemoryMethods(SyncCaller):
                 "regex": regex,
                 "semantic": semantic,
                 "structural": structural,
+                "pattern_id": pattern_id,
             },
             timeout,
         )
@@ -762,6 +776,69 @@ class MemoryMethods(SyncCaller):
                 "page_size": page_size,
             },
             lambda page: page.patterns,
+            timeout,
+        )
+
+    def update_pattern(
+        self,
+        pattern_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        regex: RegexPatternFields | pattern_pb2.RegexPattern | None = None,
+        semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
+        structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
+        clear: Iterable[Literal["description", "regex", "semantic", "structural"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdatePatternResponse:
+        """Changes a pattern; `update_mask` names the fields. Of `regex`, `semantic` and
+        `structural` name one: what it looks for from then on. If that is something
+        else than before, its statistics begin anew, since what was reported of its
+        matches was reported of others.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND when there is no such pattern; ALREADY_EXISTS
+        when the new name is taken by another pattern (nothing is changed); ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
+
+        Args:
+            pattern_id: The pattern: its id (required) and new values for the fields in the
+                mask; only those are checked. Required.
+            name: Its name, unique in the tenant. Required; up to 200 characters, on one line;
+                not blank.
+            description: What it is for. Up to 2,000 characters.
+            regex: A regular expression.
+            semantic: A meaning.
+            structural: A structure.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Identifies this state of the pattern: it changes when the pattern does. Pass
+                it to an update or a delete, and the call is refused (ABORTED) if the pattern
+                has changed since; if empty, the call goes ahead in any case. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed pattern.
+        """
+        return self._unary(
+            _UPDATE_PATTERN,
+            update_of(
+                "pattern",
+                pattern_id,
+                {
+                    "name": name,
+                    "description": description,
+                    "regex": regex,
+                    "semantic": semantic,
+                    "structural": structural,
+                },
+                clear,
+                etag,
+            ),
             timeout,
         )
 
@@ -1516,16 +1593,17 @@ class AsyncMemoryMethods(AsyncCaller):
         regex: RegexPatternFields | pattern_pb2.RegexPattern | None = None,
         semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
         structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
+        pattern_id: str | None = None,
         timeout: float | None = None,
     ) -> CreatePatternResponse:
         """Creates a pattern: something to look for in memories, under a name. The same
-        pattern again changes nothing; to change one, delete it first.
+        pattern again changes nothing.
 
-        Scope: write. Repeatable: yes.
+        Scope: write. Repeatable: with `pattern_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
-        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        already has 1,000 patterns.
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name or the
+        id is taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant already has 1,000 patterns.
 
         Args:
             name: Its name. Required; up to 200 characters, on one line; not blank.
@@ -1533,6 +1611,8 @@ class AsyncMemoryMethods(AsyncCaller):
             regex: A regular expression.
             semantic: A meaning.
             structural: A structure.
+            pattern_id: Choose the id to make retries harmless; a ULID is made when it is empty.
+                Up to 200 characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1546,6 +1626,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "regex": regex,
                 "semantic": semantic,
                 "structural": structural,
+                "pattern_id": pattern_id,
             },
             timeout,
         )
@@ -1631,6 +1712,69 @@ class AsyncMemoryMethods(AsyncCaller):
                 "page_size": page_size,
             },
             lambda page: page.patterns,
+            timeout,
+        )
+
+    async def update_pattern(
+        self,
+        pattern_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        regex: RegexPatternFields | pattern_pb2.RegexPattern | None = None,
+        semantic: SemanticPatternFields | pattern_pb2.SemanticPattern | None = None,
+        structural: StructuralPatternFields | pattern_pb2.StructuralPattern | None = None,
+        clear: Iterable[Literal["description", "regex", "semantic", "structural"]] | None = None,
+        etag: str | None = None,
+        timeout: float | None = None,
+    ) -> UpdatePatternResponse:
+        """Changes a pattern; `update_mask` names the fields. Of `regex`, `semantic` and
+        `structural` name one: what it looks for from then on. If that is something
+        else than before, its statistics begin anew, since what was reported of its
+        matches was reported of others.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND when there is no such pattern; ALREADY_EXISTS
+        when the new name is taken by another pattern (nothing is changed); ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
+
+        Args:
+            pattern_id: The pattern: its id (required) and new values for the fields in the
+                mask; only those are checked. Required.
+            name: Its name, unique in the tenant. Required; up to 200 characters, on one line;
+                not blank.
+            description: What it is for. Up to 2,000 characters.
+            regex: A regular expression.
+            semantic: A meaning.
+            structural: A structure.
+            clear: Fields to empty, by name: what is None stays as it is. A field that is named
+                here is not given a value, too.
+            etag: Identifies this state of the pattern: it changes when the pattern does. Pass
+                it to an update or a delete, and the call is refused (ABORTED) if the pattern
+                has changed since; if empty, the call goes ahead in any case. Opaque: only
+                compare it with other etags. Up to 100 characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The changed pattern.
+        """
+        return await self._unary(
+            _UPDATE_PATTERN,
+            update_of(
+                "pattern",
+                pattern_id,
+                {
+                    "name": name,
+                    "description": description,
+                    "regex": regex,
+                    "semantic": semantic,
+                    "structural": structural,
+                },
+                clear,
+                etag,
+            ),
             timeout,
         )
 

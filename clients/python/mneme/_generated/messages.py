@@ -458,6 +458,8 @@ from mneme.v1.pattern_pb2 import (
     SemanticPattern,
     StructuralPattern,
     StructureOf,
+    UpdatePatternRequest,
+    UpdatePatternResponse,
 )
 from mneme.v1.proof_service_pb2 import (
     GetCheckpointRequest,
@@ -1110,6 +1112,8 @@ __all__ = [
     "UpdateLessonResponse",
     "UpdateMemoryRequest",
     "UpdateMemoryResponse",
+    "UpdatePatternRequest",
+    "UpdatePatternResponse",
     "UpdateReflectionRequest",
     "UpdateReflectionResponse",
     "UpdateSkillRequest",

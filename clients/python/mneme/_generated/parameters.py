@@ -1428,6 +1428,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "regex": Parameter("RegexPattern", "A regular expression."),
         "semantic": Parameter("SemanticPattern", "A meaning."),
         "structural": Parameter("StructuralPattern", "A structure."),
+        "pattern_id": Parameter(
+            "text",
+            "Choose the id to make retries harmless; a ULID is made when it is empty.",
+            most=200,
+        ),
     },
     "get_pattern": {
         "name": Parameter("text", "Its name.", required=True, most=200),
@@ -1436,6 +1441,19 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "page_size": Parameter("integer", "Patterns per page.", least=1, most=1000, default=50),
         "page_token": Parameter(
             "text", "The token from the previous page; empty for the first.", most=2000
+        ),
+    },
+    "update_pattern": {
+        "pattern_id": Parameter("text", "The pattern.", required=True),
+        "name": Parameter("text", "Its name, unique in the tenant.", most=200),
+        "description": Parameter("text", "What it is for.", most=2000),
+        "regex": Parameter("RegexPattern", "A regular expression."),
+        "semantic": Parameter("SemanticPattern", "A meaning."),
+        "structural": Parameter("StructuralPattern", "A structure."),
+        "etag": Parameter(
+            "text",
+            "Identifies this state of the pattern: it changes when the pattern does.",
+            most=100,
         ),
     },
     "delete_pattern": {

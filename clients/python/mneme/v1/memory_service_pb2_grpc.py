@@ -94,6 +94,11 @@ class MemoryServiceStub:
                 request_serializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsResponse.FromString,
                 _registered_method=True)
+        self.UpdatePattern = channel.unary_unary(
+                '/mneme.v1.MemoryService/UpdatePattern',
+                request_serializer=mneme_dot_v1_dot_pattern__pb2.UpdatePatternRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_pattern__pb2.UpdatePatternResponse.FromString,
+                _registered_method=True)
         self.DeletePattern = channel.unary_unary(
                 '/mneme.v1.MemoryService/DeletePattern',
                 request_serializer=mneme_dot_v1_dot_pattern__pb2.DeletePatternRequest.SerializeToString,
@@ -289,13 +294,13 @@ class MemoryServiceServicer:
 
     def CreatePattern(self, request, context):
         """Creates a pattern: something to look for in memories, under a name. The same
-        pattern again changes nothing; to change one, delete it first.
+        pattern again changes nothing.
 
-        Scope: write. Repeatable: yes.
+        Scope: write. Repeatable: with `pattern_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
-        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        already has 1,000 patterns.
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name or the
+        id is taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant already has 1,000 patterns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -317,6 +322,23 @@ class MemoryServiceServicer:
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdatePattern(self, request, context):
+        """Changes a pattern; `update_mask` names the fields. Of `regex`, `semantic` and
+        `structural` name one: what it looks for from then on. If that is something
+        else than before, its statistics begin anew, since what was reported of its
+        matches was reported of others.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND when there is no such pattern; ALREADY_EXISTS
+        when the new name is taken by another pattern (nothing is changed); ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -465,6 +487,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.ListPatterns,
                     request_deserializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_pattern__pb2.ListPatternsResponse.SerializeToString,
+            ),
+            'UpdatePattern': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdatePattern,
+                    request_deserializer=mneme_dot_v1_dot_pattern__pb2.UpdatePatternRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_pattern__pb2.UpdatePatternResponse.SerializeToString,
             ),
             'DeletePattern': grpc.unary_unary_rpc_method_handler(
                     servicer.DeletePattern,
@@ -780,6 +807,33 @@ class MemoryService:
             '/mneme.v1.MemoryService/ListPatterns',
             mneme_dot_v1_dot_pattern__pb2.ListPatternsRequest.SerializeToString,
             mneme_dot_v1_dot_pattern__pb2.ListPatternsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdatePattern(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.MemoryService/UpdatePattern',
+            mneme_dot_v1_dot_pattern__pb2.UpdatePatternRequest.SerializeToString,
+            mneme_dot_v1_dot_pattern__pb2.UpdatePatternResponse.FromString,
             options,
             channel_credentials,
             insecure,

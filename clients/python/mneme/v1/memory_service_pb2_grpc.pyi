@@ -162,13 +162,13 @@ class MemoryServiceStub:
     """
     CreatePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.CreatePatternRequest, _pattern_pb2.CreatePatternResponse]
     """Creates a pattern: something to look for in memories, under a name. The same
-    pattern again changes nothing; to change one, delete it first.
+    pattern again changes nothing.
 
-    Scope: write. Repeatable: yes.
+    Scope: write. Repeatable: with `pattern_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-    of regex, semantic or structural is given; ALREADY_EXISTS when the name is
-    taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-    already has 1,000 patterns.
+    of regex, semantic or structural is given; ALREADY_EXISTS when the name or the
+    id is taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+    tenant already has 1,000 patterns.
     """
     GetPattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternRequest, _pattern_pb2.GetPatternResponse]
     """Returns a pattern.
@@ -182,6 +182,19 @@ class MemoryServiceStub:
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged.
+    """
+    UpdatePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.UpdatePatternRequest, _pattern_pb2.UpdatePatternResponse]
+    """Changes a pattern; `update_mask` names the fields. Of `regex`, `semantic` and
+    `structural` name one: what it looks for from then on. If that is something
+    else than before, its statistics begin anew, since what was reported of its
+    matches was reported of others.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND when there is no such pattern; ALREADY_EXISTS
+    when the new name is taken by another pattern (nothing is changed); ABORTED
+    (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+    (nothing is changed).
     """
     DeletePattern: _grpc.UnaryUnaryMultiCallable[_pattern_pb2.DeletePatternRequest, _pattern_pb2.DeletePatternResponse]
     """Deletes a pattern, with what was reported about its matches. Deleting it
@@ -379,13 +392,13 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """
     CreatePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.CreatePatternRequest, _pattern_pb2.CreatePatternResponse]  # type: ignore[assignment]
     """Creates a pattern: something to look for in memories, under a name. The same
-    pattern again changes nothing; to change one, delete it first.
+    pattern again changes nothing.
 
-    Scope: write. Repeatable: yes.
+    Scope: write. Repeatable: with `pattern_id`, which the clients fill in.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-    of regex, semantic or structural is given; ALREADY_EXISTS when the name is
-    taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-    already has 1,000 patterns.
+    of regex, semantic or structural is given; ALREADY_EXISTS when the name or the
+    id is taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+    tenant already has 1,000 patterns.
     """
     GetPattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.GetPatternRequest, _pattern_pb2.GetPatternResponse]  # type: ignore[assignment]
     """Returns a pattern.
@@ -399,6 +412,19 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
     token is damaged.
+    """
+    UpdatePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.UpdatePatternRequest, _pattern_pb2.UpdatePatternResponse]  # type: ignore[assignment]
+    """Changes a pattern; `update_mask` names the fields. Of `regex`, `semantic` and
+    `structural` name one: what it looks for from then on. If that is something
+    else than before, its statistics begin anew, since what was reported of its
+    matches was reported of others.
+
+    Scope: write. Repeatable: yes.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+    cannot be changed; NOT_FOUND when there is no such pattern; ALREADY_EXISTS
+    when the new name is taken by another pattern (nothing is changed); ABORTED
+    (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+    (nothing is changed).
     """
     DeletePattern: _aio.UnaryUnaryMultiCallable[_pattern_pb2.DeletePatternRequest, _pattern_pb2.DeletePatternResponse]  # type: ignore[assignment]
     """Deletes a pattern, with what was reported about its matches. Deleting it
@@ -641,13 +667,13 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_pattern_pb2.CreatePatternResponse, _abc.Awaitable[_pattern_pb2.CreatePatternResponse]]:
         """Creates a pattern: something to look for in memories, under a name. The same
-        pattern again changes nothing; to change one, delete it first.
+        pattern again changes nothing.
 
-        Scope: write. Repeatable: yes.
+        Scope: write. Repeatable: with `pattern_id`, which the clients fill in.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-        of regex, semantic or structural is given; ALREADY_EXISTS when the name is
-        taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-        already has 1,000 patterns.
+        of regex, semantic or structural is given; ALREADY_EXISTS when the name or the
+        id is taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+        tenant already has 1,000 patterns.
         """
 
     @_abc_1.abstractmethod
@@ -673,6 +699,25 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
         token is damaged.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdatePattern(
+        self,
+        request: _pattern_pb2.UpdatePatternRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_pattern_pb2.UpdatePatternResponse, _abc.Awaitable[_pattern_pb2.UpdatePatternResponse]]:
+        """Changes a pattern; `update_mask` names the fields. Of `regex`, `semantic` and
+        `structural` name one: what it looks for from then on. If that is something
+        else than before, its statistics begin anew, since what was reported of its
+        matches was reported of others.
+
+        Scope: write. Repeatable: yes.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+        cannot be changed; NOT_FOUND when there is no such pattern; ALREADY_EXISTS
+        when the new name is taken by another pattern (nothing is changed); ABORTED
+        (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+        (nothing is changed).
         """
 
     @_abc_1.abstractmethod

@@ -1,6 +1,7 @@
 import datetime
 
 from buf.validate import validate_pb2 as _validate_pb2
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import options_pb2 as _options_pb2
@@ -101,18 +102,20 @@ class PatternMatch(_message.Message):
     def __init__(self, text: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., groups: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class CreatePatternRequest(_message.Message):
-    __slots__ = ("name", "description", "regex", "semantic", "structural")
+    __slots__ = ("name", "description", "regex", "semantic", "structural", "pattern_id")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     REGEX_FIELD_NUMBER: _ClassVar[int]
     SEMANTIC_FIELD_NUMBER: _ClassVar[int]
     STRUCTURAL_FIELD_NUMBER: _ClassVar[int]
+    PATTERN_ID_FIELD_NUMBER: _ClassVar[int]
     name: str
     description: str
     regex: RegexPattern
     semantic: SemanticPattern
     structural: StructuralPattern
-    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., regex: _Optional[_Union[RegexPattern, _Mapping]] = ..., semantic: _Optional[_Union[SemanticPattern, _Mapping]] = ..., structural: _Optional[_Union[StructuralPattern, _Mapping]] = ...) -> None: ...
+    pattern_id: str
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., regex: _Optional[_Union[RegexPattern, _Mapping]] = ..., semantic: _Optional[_Union[SemanticPattern, _Mapping]] = ..., structural: _Optional[_Union[StructuralPattern, _Mapping]] = ..., pattern_id: _Optional[str] = ...) -> None: ...
 
 class CreatePatternResponse(_message.Message):
     __slots__ = ("pattern",)
@@ -149,6 +152,20 @@ class ListPatternsResponse(_message.Message):
     next_page_token: str
     total_size: int
     def __init__(self, patterns: _Optional[_Iterable[_Union[Pattern, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
+
+class UpdatePatternRequest(_message.Message):
+    __slots__ = ("pattern", "update_mask")
+    PATTERN_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    pattern: Pattern
+    update_mask: _field_mask_pb2.FieldMask
+    def __init__(self, pattern: _Optional[_Union[Pattern, _Mapping]] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+
+class UpdatePatternResponse(_message.Message):
+    __slots__ = ("pattern",)
+    PATTERN_FIELD_NUMBER: _ClassVar[int]
+    pattern: Pattern
+    def __init__(self, pattern: _Optional[_Union[Pattern, _Mapping]] = ...) -> None: ...
 
 class DeletePatternRequest(_message.Message):
     __slots__ = ("name", "etag")

@@ -1028,6 +1028,11 @@ export interface CreatePatternRequestInit {
    * A structure.
    */
   structural?: StructuralPatternInit | undefined;
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   */
+  patternId?: string | undefined;
 }
 
 /**
@@ -5505,6 +5510,24 @@ export interface UpdateMemoryRequestInit {
 }
 
 /**
+ * A request to change a pattern.
+ */
+export interface UpdatePatternRequestInit {
+  /**
+   * The pattern: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   */
+  pattern: PatternChanges;
+  /**
+   * Which fields of the pattern to change.
+   * It may name name, description, regex, semantic, structural.
+   * Required.
+   */
+  updateMask?: readonly string[] | FieldMask | undefined;
+}
+
+/**
  * A request to change a reflection.
  */
 export interface UpdateReflectionRequestInit {
@@ -6090,6 +6113,46 @@ export interface MemoryChanges {
    * call whose answer was lost. If the first attempt did arrive, the second is
    * refused, so read the memory before you conclude that someone else changed
    * it. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
+   */
+  etag?: string | undefined;
+}
+
+/**
+ * What may change of a Pattern.
+ */
+export interface PatternChanges {
+  /**
+   * Unique in the tenant: as it was given, or a ULID.
+   */
+  id: string;
+  /**
+   * Its name, unique in the tenant.
+   * Required; up to 200 characters, on one line; not blank.
+   */
+  name?: string | undefined;
+  /**
+   * What it is for.
+   * Up to 2,000 characters.
+   */
+  description?: string | undefined;
+  /**
+   * A regular expression.
+   */
+  regex?: RegexPatternInit | undefined;
+  /**
+   * A meaning.
+   */
+  semantic?: SemanticPatternInit | undefined;
+  /**
+   * A structure.
+   */
+  structural?: StructuralPatternInit | undefined;
+  /**
+   * Identifies this state of the pattern: it changes when the
+   * pattern does. Pass it to an update or a delete, and the call is refused
+   * (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
+   * any case. Opaque: only compare it with other etags.
    * Up to 100 characters, on one line.
    */
   etag?: string | undefined;

@@ -150,9 +150,10 @@ def _conversion(source: RecordField, field: FieldDescriptor, known: dict[str, An
 
 
 class _FieldSource(NamedTuple):
-    """Where a field of a record comes from: its spelling in the message, and an expression."""
+    """Where a field of a record comes from: what the message calls it, which may be several fields
+    that exclude each other, and an expression."""
 
-    spelling: str
+    spellings: tuple[str, ...]
     value: str
 
 
@@ -167,7 +168,7 @@ class MessageReader(Generic[M, R]):
         message: the message's class.
         record: the record's. Fields that the message does not have keep their defaults.
         spelled: what the message calls fields of the record, where `RecordField.spellings` do not
-            tell; "": nothing.
+            tell; "": nothing; several where one of them is set, in a field that is `made`.
         made: fields of the record that are made of the whole message and its path.
         sets: fields that are kept sorted and without repeats.
         unread: fields of the message that the record does not have.
@@ -182,7 +183,7 @@ class MessageReader(Generic[M, R]):
         message: type[M],
         record: type[R],
         *,
-        spelled: Mapping[str, str] | None = None,
+        spelled: Mapping[str, str | tuple[str, ...]] | None = None,
         made: Mapping[str, Callable[[M, str], Any]] | None = None,
         sets: Collection[str] = (),
         unread: Collection[str] = (),
@@ -219,7 +220,8 @@ class MessageReader(Generic[M, R]):
         changing: dict[str, dict[str, Callable[[M, str], Any]]] = {}
         for name, one in self._sources.items():
             read = compiled(f"{name}_of", "message, path", one.value, self._known)
-            changing.setdefault(one.spelling, {})[name] = read
+            for spelling in one.spellings:
+                changing.setdefault(spelling, {})[name] = read
         return changing
 
     def _compiled(self) -> Callable[[M, str], R]:
@@ -233,19 +235,24 @@ class MessageReader(Generic[M, R]):
         descriptors = self._message.DESCRIPTOR.fields_by_name
         found: dict[str, _FieldSource] = {}
         for name, field in record_fields(self._record).items():
-            spellings = [self._spelled[name]] if name in self._spelled else field.spellings()
-            spelling = next((one for one in spellings if one in descriptors), "")
+            spelled = self._spelled.get(name, tuple(field.spellings()))
+            given = [
+                one
+                for one in ((spelled,) if isinstance(spelled, str) else spelled)
+                if one in descriptors
+            ]
             if name in _RANGE and _RANGE[name][0] in descriptors:
                 spelling, place = _RANGE[name]
-                found[name] = _FieldSource(spelling, f"time_range(message)[{place}]")
+                found[name] = _FieldSource((spelling,), f"time_range(message)[{place}]")
             elif name in self._made:
                 self._known[f"make_{name}"] = self._made[name]
-                found[name] = _FieldSource(spelling, f"make_{name}(message, path)")
-            elif spelling:
-                found[name] = _FieldSource(spelling, self._read(field, descriptors[spelling]))
+                spellings = tuple(given if name in self._spelled else given[:1])
+                found[name] = _FieldSource(spellings, f"make_{name}(message, path)")
+            elif given:
+                found[name] = _FieldSource((given[0],), self._read(field, descriptors[given[0]]))
             elif field.required:
                 raise TypeError(f"{self._message.DESCRIPTOR.full_name} has no {name}")
-        read = {one.spelling for one in found.values()} | self._unread
+        read = {one for source in found.values() for one in source.spellings} | self._unread
         if left := set(descriptors) - read:
             raise TypeError(
                 f"nothing of {self._record.__name__} is {', '.join(sorted(left))} of"

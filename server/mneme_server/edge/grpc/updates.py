@@ -33,5 +33,6 @@ def changes_of(
             f"{part}.id is required", reason=Reason.MISSING_REQUIRED_FIELD, field=f"{part}.id"
         )
     named = named_fields(request)
-    validate(named_only(thing, [*named, "id", "etag"], **valid), prefix=part)
-    return read.changes(thing, named, part)
+    given = named_only(thing, [*named, "id", "etag"], **valid)
+    validate(given, prefix=part)
+    return read.changes(given, named, part)

@@ -57,6 +57,7 @@ SCOPES = {
     "MemoryService/CreatePattern": "write",
     "MemoryService/GetPattern": "read",
     "MemoryService/ListPatterns": "read",
+    "MemoryService/UpdatePattern": "write",
     "MemoryService/DeletePattern": "write",
     "MemoryService/MatchPattern": "read",
     "MemoryService/RecordPatternMatches": "write",

@@ -41,5 +41,6 @@ def test_what_searches_creates_updates_or_deletes_memories_is_an_operation() -> 
     }
     assert meant - set(OPERATIONS) == {
         # Patterns are looked for in memories, and are none themselves.
-        "MemoryService/CreatePattern", "MemoryService/DeletePattern",
+        "MemoryService/CreatePattern", "MemoryService/UpdatePattern",
+        "MemoryService/DeletePattern",
     }  # fmt: skip

@@ -21,6 +21,7 @@ import type {
   RecordPatternMatchesRequestInit,
   SearchMemoriesRequestInit,
   UpdateMemoryRequestInit,
+  UpdatePatternRequestInit,
 } from "../inits.js";
 import type {
   CreateMemoriesResponse,
@@ -45,6 +46,7 @@ import type {
   Pattern,
   PatternStats,
   RecordPatternMatchesResponse,
+  UpdatePatternResponse,
 } from "../mneme/v1/pattern_pb.js";
 import { MemoryService } from "../mneme/v1/memory_service_pb.js";
 
@@ -211,13 +213,13 @@ export interface MemoryMethods {
   deleteMemories(request?: DeleteMemoriesRequestInit, options?: CallOptions): Promise<DeleteMemoriesResponse>;
   /**
    * Creates a pattern: something to look for in memories, under a name. The same
-   * pattern again changes nothing; to change one, delete it first.
+   * pattern again changes nothing.
    *
-   * Scope: write. Repeatable: yes.
+   * Scope: write. Repeatable: with `pattern_id`, which the clients fill in.
    * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when none
-   * of regex, semantic or structural is given; ALREADY_EXISTS when the name is
-   * taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the tenant
-   * already has 1,000 patterns.
+   * of regex, semantic or structural is given; ALREADY_EXISTS when the name or the
+   * id is taken by another pattern; RESOURCE_EXHAUSTED (QUOTA_EXCEEDED) when the
+   * tenant already has 1,000 patterns.
    */
   createPattern(request: CreatePatternRequestInit, options?: CallOptions): Promise<CreatePatternResponse>;
   /**
@@ -235,6 +237,20 @@ export interface MemoryMethods {
    * token is damaged.
    */
   listPatterns(request?: ListPatternsRequestInit, options?: CallOptions): Promise<ListPatternsResponse>;
+  /**
+   * Changes a pattern; `update_mask` names the fields. Of `regex`, `semantic` and
+   * `structural` name one: what it looks for from then on. If that is something
+   * else than before, its statistics begin anew, since what was reported of its
+   * matches was reported of others.
+   *
+   * Scope: write. Repeatable: yes.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT when the mask names a field that
+   * cannot be changed; NOT_FOUND when there is no such pattern; ALREADY_EXISTS
+   * when the new name is taken by another pattern (nothing is changed); ABORTED
+   * (ETAG_MISMATCH) when an etag is given, but the pattern has changed since
+   * (nothing is changed).
+   */
+  updatePattern(request: UpdatePatternRequestInit, options?: CallOptions): Promise<UpdatePatternResponse>;
   /**
    * Deletes a pattern, with what was reported about its matches. Deleting it
    * again is NOT_FOUND.
@@ -386,7 +402,7 @@ export const memoryMethods: ServiceMethods<MemoryMethods> = {
     createPattern: {
       method: MemoryService.method.createPattern,
       repeatable: true,
-      madeIds: [],
+      madeIds: [["patternId"]],
     },
     getPattern: {
       method: MemoryService.method.getPattern,
@@ -396,6 +412,12 @@ export const memoryMethods: ServiceMethods<MemoryMethods> = {
     listPatterns: {
       method: MemoryService.method.listPatterns,
       repeatable: true,
+      madeIds: [],
+    },
+    updatePattern: {
+      method: MemoryService.method.updatePattern,
+      repeatable: true,
+      update: "pattern",
       madeIds: [],
     },
     deletePattern: {

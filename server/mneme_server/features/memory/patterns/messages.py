@@ -5,11 +5,12 @@ from __future__ import annotations
 from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import pattern_pb2 as pb
 
-from mneme_server.common.canonical import JsonObject, canonical_json
+from mneme_server.common.canonical import canonical_json
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.conversions import json_of, struct_of, to_timestamp
 from mneme_server.edge.grpc.paging import fitting
+from mneme_server.edge.grpc.records import MessageReader
 from mneme_server.features.memory import messages as memories
 from mneme_server.features.memory.patterns.model import (
     Definition,
@@ -28,41 +29,54 @@ _MS = 1_000
 _KINDS = ("regex", "semantic", "structural")
 
 
-def new_pattern(request: pb.CreatePatternRequest) -> Pattern:
-    """Return the pattern that a request stores.
-
-    Raises:
-        InvalidArgument: it says not exactly one thing to look for.
-    """
-    schema = json_of(request.structural, "schema", "structural")
-    given = [kind for kind in _KINDS if request.HasField(kind)]
+def _definition(message: pb.Pattern | pb.CreatePatternRequest, path: str) -> Definition:
+    within = f"{path}." if path else ""
+    given = [kind for kind in _KINDS if message.HasField(kind)]
     if len(given) != 1:
         raise InvalidArgument(
             f"give exactly one of {', '.join(_KINDS)}",
             reason=Reason.INVALID_PARAMETER if given else Reason.MISSING_REQUIRED_FIELD,
-            field=given[1] if given else _KINDS[0],
+            field=within + (given[1] if given else _KINDS[0]),
         )
-    return Pattern("", request.name, _definition(request, given[0], schema), request.description)
-
-
-def _definition(request: pb.CreatePatternRequest, kind: str, schema: JsonObject) -> Definition:
-    if kind == "regex":
-        if not request.regex.expression:
-            raise _missing("regex.expression")
-        return Regex(request.regex.expression)
-    if kind == "semantic":
-        if not request.semantic.text.strip():
-            raise _missing("semantic.text")
-        return Semantic(request.semantic.text, request.semantic.threshold)
-    if not request.structural.HasField("schema"):
-        raise _missing("structural.schema")
-    return Structural(canonical_json(schema), StructureOf(request.structural.target))
+    if given[0] == "regex":
+        if not message.regex.expression:
+            raise _missing(f"{within}regex.expression")
+        return Regex(message.regex.expression)
+    if given[0] == "semantic":
+        if not message.semantic.text.strip():
+            raise _missing(f"{within}semantic.text")
+        return Semantic(message.semantic.text, message.semantic.threshold)
+    if not message.structural.HasField("schema"):
+        raise _missing(f"{within}structural.schema")
+    schema = json_of(message.structural, "schema", f"{within}structural")
+    return Structural(canonical_json(schema), StructureOf(message.structural.target))
 
 
 def _missing(field: str) -> InvalidArgument:
     return InvalidArgument(
         f"{field} is required", reason=Reason.MISSING_REQUIRED_FIELD, field=field
     )
+
+
+new_pattern = MessageReader(
+    pb.CreatePatternRequest,
+    Pattern,
+    spelled={"id": "pattern_id", "created_us": "", "definition": _KINDS},
+    made={"definition": _definition},
+)
+"""Return the pattern that a request creates.
+
+Raises:
+    InvalidArgument: it says not exactly one thing to look for.
+"""
+read_pattern = MessageReader(
+    pb.Pattern,
+    Pattern,
+    spelled={"created_us": "", "definition": _KINDS},
+    made={"definition": _definition},
+    unread=["created_at", "etag"],
+)
+"""Return the pattern of a message, without what the server adds to it."""
 
 
 @reads("pattern")

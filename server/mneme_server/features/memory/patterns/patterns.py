@@ -6,6 +6,7 @@ import heapq
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import MICROSECONDS, now_us
@@ -19,6 +20,7 @@ from mneme_server.engine.tenants.count_buffer import CountBuffer
 from mneme_server.features.memory.model import Memory, MemoryFilter, MemoryPart
 from mneme_server.features.memory.patterns.matchers import KeptMatchers, RegexMatcher, matcher_of
 from mneme_server.features.memory.patterns.model import (
+    Definition,
     MatchedMemory,
     Pattern,
     PatternMatches,
@@ -60,24 +62,23 @@ class Patterns:
     kept: KeptMatchers = field(default_factory=KeptMatchers)
 
     def store(self, tenant_id: str, given: Pattern) -> Pattern:
-        """Store the pattern; its id is made. The same again changes nothing.
+        """Store the pattern; an empty id is made. The same again changes nothing.
 
         Raises:
             InvalidArgument: it cannot be used.
-            AlreadyExists: the name is taken by another.
+            AlreadyExists: the name or the id is taken by another.
             ResourceExhausted: there are too many.
         """
-        if not isinstance(given.definition, Semantic):
-            matcher_of(given.definition)
-        pattern = Pattern(
-            new_id(), given.name, given.definition, given.description, created_us=now_us()
-        )
+        _require_usable(given.definition)
+        pattern = replace(given, id=given.id or new_id(), created_us=now_us())
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             patterns = unit.get(SqlPatterns)
             deadline.check()
             known = patterns.named(pattern.name)
             if known is not None:
-                return _unchanged(known.pattern, pattern)
+                return _unchanged(known.pattern, given)
+            if patterns.by_id(pattern.id) is not None:
+                raise AlreadyExists(f"there is another pattern {pattern.id!r}", field="id")
             if patterns.count() >= MOST_PATTERNS:
                 raise ResourceExhausted(
                     f"the tenant has {MOST_PATTERNS} patterns; delete some first",
@@ -102,6 +103,25 @@ class Patterns:
                 self.usage.shown(tenant_id, one) for one in unit.get(SqlPatterns).page(after, limit)
             ]
             return page, unit.get(SqlPatterns).count()
+
+    def update(
+        self, tenant_id: str, pattern_id: str, changes: Mapping[str, Any], *, etag: str = ""
+    ) -> Pattern:
+        """Change the given fields of the pattern. If it looks for something else then, what was
+        counted and said of its matches is dropped: it was said of other ones.
+
+        Raises:
+            NotFound: there is no such pattern.
+            Aborted: `etag` is given and is not the pattern's any more.
+            InvalidArgument: it cannot be used then.
+            AlreadyExists: its new name is taken by another.
+        """
+        if "definition" in changes:
+            _require_usable(changes["definition"])
+        with self.tenants.open(tenant_id) as tenant:
+            self.usage.write(tenant)  # What waits was counted of the pattern as it was.
+            with tenant.write() as unit:
+                return _changed(unit.get(SqlPatterns), pattern_id, changes, etag)
 
     def delete(self, tenant_id: str, name: str, *, etag: str = "") -> Pattern:
         """Delete the pattern, and return it.
@@ -227,13 +247,40 @@ def _existing(unit: CorpusUnit, name: str, etag: str = "") -> PatternStats:
     return found
 
 
+def _changed(
+    patterns: SqlPatterns, pattern_id: str, changes: Mapping[str, Any], etag: str
+) -> Pattern:
+    before = patterns.by_id(pattern_id)
+    if before is None:
+        raise NotFound(f"there is no pattern {pattern_id!r}", field="id")
+    require_etag("pattern", before, etag)
+    after = replace(before, **changes)
+    if after.name != before.name and patterns.named(after.name) is not None:
+        raise _taken(after.name)
+    if after.definition != before.definition:
+        patterns.reset(pattern_id)
+    if after != before:
+        patterns.save(after)
+    return after
+
+
 def _unchanged(known: Pattern, given: Pattern) -> Pattern:
-    if (known.definition, known.description) != (given.definition, given.description):
-        raise AlreadyExists(
-            f"there is another pattern {known.name!r}; delete it first, or choose another name",
-            field="name",
-        )
+    same = replace(given, id=given.id or known.id, created_us=known.created_us)
+    if same != known:
+        raise _taken(known.name)
     return known
+
+
+def _taken(name: str) -> AlreadyExists:
+    return AlreadyExists(
+        f"there is another pattern {name!r}; update or delete it, or choose another name",
+        field="name",
+    )
+
+
+def _require_usable(definition: Definition) -> None:
+    if not isinstance(definition, Semantic):
+        matcher_of(definition)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from mneme_server.common.errors import InvalidArgument
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.paging import Pages
+from mneme_server.edge.grpc.updates import changes_of
 from mneme_server.features.memory.messages import memory_filter
 from mneme_server.features.memory.patterns import messages as convert
 from mneme_server.features.memory.patterns.patterns import Patterns
@@ -24,7 +25,8 @@ class PatternCalls:
         self, request: pb.CreatePatternRequest, call: Call
     ) -> pb.CreatePatternResponse:
         """Store a pattern."""
-        stored = self._patterns.store(call.tenant, convert.new_pattern(request))
+        with fields(id="pattern_id"):
+            stored = self._patterns.store(call.tenant, convert.new_pattern(request))
         return pb.CreatePatternResponse(pattern=convert.pattern(stored))
 
     def GetPattern(self, request: pb.GetPatternRequest, call: Call) -> pb.GetPatternResponse:
@@ -43,6 +45,22 @@ class PatternCalls:
             lambda last: (last.name,),
         )
         return pb.ListPatternsResponse(patterns=page, next_page_token=token, total_size=total)
+
+    def UpdatePattern(
+        self, request: pb.UpdatePatternRequest, call: Call
+    ) -> pb.UpdatePatternResponse:
+        """Change a pattern."""
+        changes = changes_of(request, "pattern", convert.read_pattern, name="-")
+        with fields(
+            **{
+                field: f"pattern.{field}"
+                for field in ("id", "name", "regex.expression", "structural.schema")
+            }
+        ):
+            changed = self._patterns.update(
+                call.tenant, request.pattern.id, changes, etag=request.pattern.etag
+            )
+        return pb.UpdatePatternResponse(pattern=convert.pattern(changed))
 
     def DeletePattern(
         self, request: pb.DeletePatternRequest, call: Call

@@ -104,21 +104,33 @@ class SqlPatterns:
         found = read_rows(self._connection, query, _stats, kind="pattern")
         return found[0] if found else None
 
+    def by_id(self, pattern_id: str) -> Pattern | None:
+        """Return the pattern with this id, or None."""
+        query = select(patterns).where(
+            patterns.c.tenant_id == self._tenant_id, patterns.c.id == pattern_id
+        )
+        found = read_rows(self._connection, query, _stats, kind="pattern")
+        return found[0].pattern if found else None
+
     def add(self, pattern: Pattern) -> None:
         """Insert a pattern."""
-        row = {
-            "tenant_id": self._tenant_id,
-            "id": pattern.id,
-            "name": pattern.name,
-            "description": pattern.description,
-            "definition": canonical_json(_written(pattern.definition)),
-            "created_at": pattern.created_us,
-        }
-        counters = dict.fromkeys(
-            ("uses", "matches", "took_us", "last_used_at", "right", "wrong"), 0
-        )
-        self._connection.execute(patterns.insert(), row | counters)
+        key = {"tenant_id": self._tenant_id, "id": pattern.id, "created_at": pattern.created_us}
+        self._connection.execute(patterns.insert(), key | _content(pattern) | _UNUSED)
         add_to_total(self._connection, self._tenant_id, "patterns", 1)
+
+    def save(self, pattern: Pattern) -> None:
+        """Write the content of a pattern that is there."""
+        self._set(pattern.id, **_content(pattern))
+
+    def reset(self, pattern_id: str) -> None:
+        """Drop what was counted and said of a pattern's matches."""
+        verdicts = pattern_verdicts.c
+        self._connection.execute(
+            delete(pattern_verdicts).where(
+                verdicts.tenant_id == self._tenant_id, verdicts.pattern_id == pattern_id
+            )
+        )
+        self._set(pattern_id, **_UNUSED)
 
     def remove(self, pattern_id: str) -> None:
         """Remove a pattern, with what was said of its matches."""
@@ -192,6 +204,18 @@ class SqlPatterns:
             .where(patterns.c.tenant_id == self._tenant_id, patterns.c.id == pattern_id)
             .values(**values)
         )
+
+
+_UNUSED = dict.fromkeys(("uses", "matches", "took_us", "last_used_at", "right", "wrong"), 0)
+"""The counts of a pattern that was not used yet."""
+
+
+def _content(pattern: Pattern) -> dict[str, Any]:
+    return {
+        "name": pattern.name,
+        "description": pattern.description,
+        "definition": canonical_json(_written(pattern.definition)),
+    }
 
 
 def _written(definition: Definition) -> dict[str, Any]:

@@ -6,15 +6,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { StructJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, FieldMaskJson, StructJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/pattern.proto.
  */
 export const file_mneme_v1_pattern: GenFile = /*@__PURE__*/
-  fileDesc("ChZtbmVtZS92MS9wYXR0ZXJuLnByb3RvEghtbmVtZS52MSIkCgxSZWdleFBhdHRlcm4SFAoKZXhwcmVzc2lvbhgBIAEoCUIAIkkKD1NlbWFudGljUGF0dGVybhIOCgR0ZXh0GAEgASgJQgASGAoJdGhyZXNob2xkGAIgASgBQgBIAIgBAUIMCgpfdGhyZXNob2xkImcKEVN0cnVjdHVyYWxQYXR0ZXJuEikKBnNjaGVtYRgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABInCgZ0YXJnZXQYAiABKA4yFS5tbmVtZS52MS5TdHJ1Y3R1cmVPZkIAIv0BCgdQYXR0ZXJuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSJQoFcmVnZXgYBCABKAsyFi5tbmVtZS52MS5SZWdleFBhdHRlcm4SKwoIc2VtYW50aWMYBSABKAsyGS5tbmVtZS52MS5TZW1hbnRpY1BhdHRlcm4SLwoKc3RydWN0dXJhbBgGIAEoCzIbLm1uZW1lLnYxLlN0cnVjdHVyYWxQYXR0ZXJuEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYCCABKAlCACKvAgoMUGF0dGVyblN0YXRzEiIKB3BhdHRlcm4YASABKAsyES5tbmVtZS52MS5QYXR0ZXJuEgwKBHVzZXMYAiABKAMSEwoLbWF0Y2hfY291bnQYAyABKAMSFwoKYXZlcmFnZV9tcxgEIAEoAUgAiAEBEjAKDGxhc3RfdXNlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLcmlnaHRfY291bnQYBiABKAMSEwoLd3JvbmdfY291bnQYByABKAMSGQoMc3VjY2Vzc19yYXRlGAggASgBSAGIAQESEwoLbG93ZXJfYm91bmQYCSABKAESEwoLdXBwZXJfYm91bmQYCiABKAFCDQoLX2F2ZXJhZ2VfbXNCDwoNX3N1Y2Nlc3NfcmF0ZSJICgxQYXR0ZXJuTWF0Y2gSDAoEdGV4dBgBIAEoCRINCgVzdGFydBgCIAEoBRILCgNlbmQYAyABKAUSDgoGZ3JvdXBzGAQgAygJIsIBChRDcmVhdGVQYXR0ZXJuUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASFQoLZGVzY3JpcHRpb24YAiABKAlCABIlCgVyZWdleBgDIAEoCzIWLm1uZW1lLnYxLlJlZ2V4UGF0dGVybhIrCghzZW1hbnRpYxgEIAEoCzIZLm1uZW1lLnYxLlNlbWFudGljUGF0dGVybhIvCgpzdHJ1Y3R1cmFsGAUgASgLMhsubW5lbWUudjEuU3RydWN0dXJhbFBhdHRlcm4iOwoVQ3JlYXRlUGF0dGVyblJlc3BvbnNlEiIKB3BhdHRlcm4YASABKAsyES5tbmVtZS52MS5QYXR0ZXJuIiMKEUdldFBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCACI4ChJHZXRQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iQAoTTGlzdFBhdHRlcm5zUmVxdWVzdBITCglwYWdlX3NpemUYASABKAVCABIUCgpwYWdlX3Rva2VuGAIgASgJQgAiaAoUTGlzdFBhdHRlcm5zUmVzcG9uc2USIwoIcGF0dGVybnMYASADKAsyES5tbmVtZS52MS5QYXR0ZXJuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIjYKFERlbGV0ZVBhdHRlcm5SZXF1ZXN0Eg4KBG5hbWUYASABKAlCABIOCgRldGFnGAIgASgJQgAiOwoVRGVsZXRlUGF0dGVyblJlc3BvbnNlEiIKB3BhdHRlcm4YASABKAsyES5tbmVtZS52MS5QYXR0ZXJuIjIKDE1hdGNoVmVyZGljdBITCgltZW1vcnlfaWQYASABKAlCABINCgVyaWdodBgCIAEoCCJZChtSZWNvcmRQYXR0ZXJuTWF0Y2hlc1JlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEioKCHZlcmRpY3RzGAIgAygLMhYubW5lbWUudjEuTWF0Y2hWZXJkaWN0QgAiRQocUmVjb3JkUGF0dGVybk1hdGNoZXNSZXNwb25zZRIlCgVzdGF0cxgBIAEoCzIWLm1uZW1lLnYxLlBhdHRlcm5TdGF0cyJUChdMaXN0UGF0dGVyblN0YXRzUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASEwoJcGFnZV9zaXplGAIgASgFQgASFAoKcGFnZV90b2tlbhgDIAEoCUIAIloKGExpc3RQYXR0ZXJuU3RhdHNSZXNwb25zZRIlCgVzdGF0cxgBIAMoCzIWLm1uZW1lLnYxLlBhdHRlcm5TdGF0cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqXQoLU3RydWN0dXJlT2YSHAoYU1RSVUNUVVJFX09GX1VOU1BFQ0lGSUVEEAASGQoVU1RSVUNUVVJFX09GX01FVEFEQVRBEAESFQoRU1RSVUNUVVJFX09GX1RFWFQQAmIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChZtbmVtZS92MS9wYXR0ZXJuLnByb3RvEghtbmVtZS52MSIkCgxSZWdleFBhdHRlcm4SFAoKZXhwcmVzc2lvbhgBIAEoCUIAIkkKD1NlbWFudGljUGF0dGVybhIOCgR0ZXh0GAEgASgJQgASGAoJdGhyZXNob2xkGAIgASgBQgBIAIgBAUIMCgpfdGhyZXNob2xkImcKEVN0cnVjdHVyYWxQYXR0ZXJuEikKBnNjaGVtYRgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABInCgZ0YXJnZXQYAiABKA4yFS5tbmVtZS52MS5TdHJ1Y3R1cmVPZkIAIoECCgdQYXR0ZXJuEgoKAmlkGAEgASgJEg4KBG5hbWUYAiABKAlCABIVCgtkZXNjcmlwdGlvbhgDIAEoCUIAEiUKBXJlZ2V4GAQgASgLMhYubW5lbWUudjEuUmVnZXhQYXR0ZXJuEisKCHNlbWFudGljGAUgASgLMhkubW5lbWUudjEuU2VtYW50aWNQYXR0ZXJuEi8KCnN0cnVjdHVyYWwYBiABKAsyGy5tbmVtZS52MS5TdHJ1Y3R1cmFsUGF0dGVybhIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgRldGFnGAggASgJQgAirwIKDFBhdHRlcm5TdGF0cxIiCgdwYXR0ZXJuGAEgASgLMhEubW5lbWUudjEuUGF0dGVybhIMCgR1c2VzGAIgASgDEhMKC21hdGNoX2NvdW50GAMgASgDEhcKCmF2ZXJhZ2VfbXMYBCABKAFIAIgBARIwCgxsYXN0X3VzZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3JpZ2h0X2NvdW50GAYgASgDEhMKC3dyb25nX2NvdW50GAcgASgDEhkKDHN1Y2Nlc3NfcmF0ZRgIIAEoAUgBiAEBEhMKC2xvd2VyX2JvdW5kGAkgASgBEhMKC3VwcGVyX2JvdW5kGAogASgBQg0KC19hdmVyYWdlX21zQg8KDV9zdWNjZXNzX3JhdGUiSAoMUGF0dGVybk1hdGNoEgwKBHRleHQYASABKAkSDQoFc3RhcnQYAiABKAUSCwoDZW5kGAMgASgFEg4KBmdyb3VwcxgEIAMoCSLYAQoUQ3JlYXRlUGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEhUKC2Rlc2NyaXB0aW9uGAIgASgJQgASJQoFcmVnZXgYAyABKAsyFi5tbmVtZS52MS5SZWdleFBhdHRlcm4SKwoIc2VtYW50aWMYBCABKAsyGS5tbmVtZS52MS5TZW1hbnRpY1BhdHRlcm4SLwoKc3RydWN0dXJhbBgFIAEoCzIbLm1uZW1lLnYxLlN0cnVjdHVyYWxQYXR0ZXJuEhQKCnBhdHRlcm5faWQYBiABKAlCACI7ChVDcmVhdGVQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iIwoRR2V0UGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAIjgKEkdldFBhdHRlcm5SZXNwb25zZRIiCgdwYXR0ZXJuGAEgASgLMhEubW5lbWUudjEuUGF0dGVybiJAChNMaXN0UGF0dGVybnNSZXF1ZXN0EhMKCXBhZ2Vfc2l6ZRgBIAEoBUIAEhQKCnBhZ2VfdG9rZW4YAiABKAlCACJoChRMaXN0UGF0dGVybnNSZXNwb25zZRIjCghwYXR0ZXJucxgBIAMoCzIRLm1uZW1lLnYxLlBhdHRlcm4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMibwoUVXBkYXRlUGF0dGVyblJlcXVlc3QSJAoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm5CABIxCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCACI7ChVVcGRhdGVQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iNgoURGVsZXRlUGF0dGVyblJlcXVlc3QSDgoEbmFtZRgBIAEoCUIAEg4KBGV0YWcYAiABKAlCACI7ChVEZWxldGVQYXR0ZXJuUmVzcG9uc2USIgoHcGF0dGVybhgBIAEoCzIRLm1uZW1lLnYxLlBhdHRlcm4iMgoMTWF0Y2hWZXJkaWN0EhMKCW1lbW9yeV9pZBgBIAEoCUIAEg0KBXJpZ2h0GAIgASgIIlkKG1JlY29yZFBhdHRlcm5NYXRjaGVzUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASKgoIdmVyZGljdHMYAiADKAsyFi5tbmVtZS52MS5NYXRjaFZlcmRpY3RCACJFChxSZWNvcmRQYXR0ZXJuTWF0Y2hlc1Jlc3BvbnNlEiUKBXN0YXRzGAEgASgLMhYubW5lbWUudjEuUGF0dGVyblN0YXRzIlQKF0xpc3RQYXR0ZXJuU3RhdHNSZXF1ZXN0Eg4KBG5hbWUYASABKAlCABITCglwYWdlX3NpemUYAiABKAVCABIUCgpwYWdlX3Rva2VuGAMgASgJQgAiWgoYTGlzdFBhdHRlcm5TdGF0c1Jlc3BvbnNlEiUKBXN0YXRzGAEgAygLMhYubW5lbWUudjEuUGF0dGVyblN0YXRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSpdCgtTdHJ1Y3R1cmVPZhIcChhTVFJVQ1RVUkVfT0ZfVU5TUEVDSUZJRUQQABIZChVTVFJVQ1RVUkVfT0ZfTUVUQURBVEEQARIVChFTVFJVQ1RVUkVfT0ZfVEVYVBACYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * RegexPattern matches texts in which a regular expression is found.
@@ -185,7 +185,7 @@ export const StructuralPatternSchema: GenMessage<StructuralPattern, {jsonType: S
  */
 export type Pattern = Message<"mneme.v1.Pattern"> & {
   /**
-   * Unique in the tenant: a ULID made by the server.
+   * Unique in the tenant: as it was given, or a ULID.
    *
    * @generated from field: string id = 1;
    */
@@ -193,6 +193,7 @@ export type Pattern = Message<"mneme.v1.Pattern"> & {
 
   /**
    * Its name, unique in the tenant.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string name = 2;
    */
@@ -200,6 +201,7 @@ export type Pattern = Message<"mneme.v1.Pattern"> & {
 
   /**
    * What it is for.
+   * Up to 2,000 characters.
    *
    * @generated from field: string description = 3;
    */
@@ -238,6 +240,7 @@ export type Pattern = Message<"mneme.v1.Pattern"> & {
    * pattern does. Pass it to an update or a delete, and the call is refused
    * (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
    * any case. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
    *
    * @generated from field: string etag = 8;
    */
@@ -252,7 +255,7 @@ export type Pattern = Message<"mneme.v1.Pattern"> & {
  */
 export type PatternJson = {
   /**
-   * Unique in the tenant: a ULID made by the server.
+   * Unique in the tenant: as it was given, or a ULID.
    *
    * @generated from field: string id = 1;
    */
@@ -260,6 +263,7 @@ export type PatternJson = {
 
   /**
    * Its name, unique in the tenant.
+   * Required; up to 200 characters, on one line; not blank.
    *
    * @generated from field: string name = 2;
    */
@@ -267,6 +271,7 @@ export type PatternJson = {
 
   /**
    * What it is for.
+   * Up to 2,000 characters.
    *
    * @generated from field: string description = 3;
    */
@@ -305,6 +310,7 @@ export type PatternJson = {
    * pattern does. Pass it to an update or a delete, and the call is refused
    * (ABORTED) if the pattern has changed since; if empty, the call goes ahead in
    * any case. Opaque: only compare it with other etags.
+   * Up to 100 characters, on one line.
    *
    * @generated from field: string etag = 8;
    */
@@ -605,6 +611,14 @@ export type CreatePatternRequest = Message<"mneme.v1.CreatePatternRequest"> & {
    * @generated from field: mneme.v1.StructuralPattern structural = 5;
    */
   structural?: StructuralPattern;
+
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string pattern_id = 6;
+   */
+  patternId: string;
 };
 
 /**
@@ -650,6 +664,14 @@ export type CreatePatternRequestJson = {
    * @generated from field: mneme.v1.StructuralPattern structural = 5;
    */
   structural?: StructuralPatternJson;
+
+  /**
+   * Choose the id to make retries harmless; a ULID is made when it is empty.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string pattern_id = 6;
+   */
+  patternId?: string;
 };
 
 /**
@@ -883,6 +905,98 @@ export const ListPatternsResponseSchema: GenMessage<ListPatternsResponse, {jsonT
   messageDesc(file_mneme_v1_pattern, 11);
 
 /**
+ * A request to change a pattern.
+ *
+ * @generated from message mneme.v1.UpdatePatternRequest
+ */
+export type UpdatePatternRequest = Message<"mneme.v1.UpdatePatternRequest"> & {
+  /**
+   * The pattern: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Pattern pattern = 1;
+   */
+  pattern?: Pattern;
+
+  /**
+   * Which fields of the pattern to change.
+   * It may name name, description, regex, semantic, structural.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask;
+};
+
+/**
+ * A request to change a pattern.
+ *
+ * @generated from message mneme.v1.UpdatePatternRequest
+ */
+export type UpdatePatternRequestJson = {
+  /**
+   * The pattern: its id (required) and new values for the fields in the mask;
+   * only those are checked.
+   * Required.
+   *
+   * @generated from field: mneme.v1.Pattern pattern = 1;
+   */
+  pattern?: PatternJson;
+
+  /**
+   * Which fields of the pattern to change.
+   * It may name name, description, regex, semantic, structural.
+   * Required.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdatePatternRequest.
+ * Use `create(UpdatePatternRequestSchema)` to create a new message.
+ */
+export const UpdatePatternRequestSchema: GenMessage<UpdatePatternRequest, {jsonType: UpdatePatternRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_pattern, 12);
+
+/**
+ * The changed pattern.
+ *
+ * @generated from message mneme.v1.UpdatePatternResponse
+ */
+export type UpdatePatternResponse = Message<"mneme.v1.UpdatePatternResponse"> & {
+  /**
+   * The pattern as it is now.
+   *
+   * @generated from field: mneme.v1.Pattern pattern = 1;
+   */
+  pattern?: Pattern;
+};
+
+/**
+ * The changed pattern.
+ *
+ * @generated from message mneme.v1.UpdatePatternResponse
+ */
+export type UpdatePatternResponseJson = {
+  /**
+   * The pattern as it is now.
+   *
+   * @generated from field: mneme.v1.Pattern pattern = 1;
+   */
+  pattern?: PatternJson;
+};
+
+/**
+ * Describes the message mneme.v1.UpdatePatternResponse.
+ * Use `create(UpdatePatternResponseSchema)` to create a new message.
+ */
+export const UpdatePatternResponseSchema: GenMessage<UpdatePatternResponse, {jsonType: UpdatePatternResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_pattern, 13);
+
+/**
  * A request to delete a pattern.
  *
  * @generated from message mneme.v1.DeletePatternRequest
@@ -933,7 +1047,7 @@ export type DeletePatternRequestJson = {
  * Use `create(DeletePatternRequestSchema)` to create a new message.
  */
 export const DeletePatternRequestSchema: GenMessage<DeletePatternRequest, {jsonType: DeletePatternRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_pattern, 12);
+  messageDesc(file_mneme_v1_pattern, 14);
 
 /**
  * The pattern was deleted.
@@ -968,7 +1082,7 @@ export type DeletePatternResponseJson = {
  * Use `create(DeletePatternResponseSchema)` to create a new message.
  */
 export const DeletePatternResponseSchema: GenMessage<DeletePatternResponse, {jsonType: DeletePatternResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_pattern, 13);
+  messageDesc(file_mneme_v1_pattern, 15);
 
 /**
  * MatchVerdict says whether a pattern was right to match a memory.
@@ -1019,7 +1133,7 @@ export type MatchVerdictJson = {
  * Use `create(MatchVerdictSchema)` to create a new message.
  */
 export const MatchVerdictSchema: GenMessage<MatchVerdict, {jsonType: MatchVerdictJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_pattern, 14);
+  messageDesc(file_mneme_v1_pattern, 16);
 
 /**
  * A request to record whether matches were right.
@@ -1074,7 +1188,7 @@ export type RecordPatternMatchesRequestJson = {
  * Use `create(RecordPatternMatchesRequestSchema)` to create a new message.
  */
 export const RecordPatternMatchesRequestSchema: GenMessage<RecordPatternMatchesRequest, {jsonType: RecordPatternMatchesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_pattern, 15);
+  messageDesc(file_mneme_v1_pattern, 17);
 
 /**
  * What is now known about the pattern.
@@ -1109,7 +1223,7 @@ export type RecordPatternMatchesResponseJson = {
  * Use `create(RecordPatternMatchesResponseSchema)` to create a new message.
  */
 export const RecordPatternMatchesResponseSchema: GenMessage<RecordPatternMatchesResponse, {jsonType: RecordPatternMatchesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_pattern, 16);
+  messageDesc(file_mneme_v1_pattern, 18);
 
 /**
  * A request to list statistics of patterns.
@@ -1178,7 +1292,7 @@ export type ListPatternStatsRequestJson = {
  * Use `create(ListPatternStatsRequestSchema)` to create a new message.
  */
 export const ListPatternStatsRequestSchema: GenMessage<ListPatternStatsRequest, {jsonType: ListPatternStatsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_pattern, 17);
+  messageDesc(file_mneme_v1_pattern, 19);
 
 /**
  * Statistics of patterns.
@@ -1227,7 +1341,7 @@ export type ListPatternStatsResponseJson = {
  * Use `create(ListPatternStatsResponseSchema)` to create a new message.
  */
 export const ListPatternStatsResponseSchema: GenMessage<ListPatternStatsResponse, {jsonType: ListPatternStatsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_pattern, 18);
+  messageDesc(file_mneme_v1_pattern, 20);
 
 /**
  * StructureOf is what a structural pattern looks at.
