@@ -44,6 +44,7 @@ from benchmarks.cases import (
     size,
     tenants,
     watches,
+    writes,
 )
 from benchmarks.context import FULL, QUICK, Context
 from benchmarks.machine import Load, facts
@@ -65,6 +66,7 @@ CASES: dict[str, tuple[str, Callable[[Context], list[Row]]]] = {
     "ranking": ("What recall finds", ranking.run),
     "filters": ("Filters", filters.run),
     "recording": ("Recording", recording.run),
+    "writes": ("Small writes", writes.run),
     "postgres": ("On PostgreSQL", postgres.run),
     "learning": ("Learning", learning.run),
     "embedding": ("Embedding", embedding.run),

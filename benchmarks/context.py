@@ -31,15 +31,19 @@ class Sizes:
     """Memories of one large tenant."""
     fleet_s: float
     """Seconds that a server with many tenants on PostgreSQL is asked for, and left alone for."""
+    writes_s: float
+    """Seconds of small writes at one pace."""
+    many: int
+    """Tenants that small writes go to, where there are many."""
 
 
 FULL = Sizes(
     memories=100_000, rounds=5, calls=200, record_s=5.0, embed_texts=256, tenants=500, size=100_000,
-    fleet_s=60.0,
+    fleet_s=60.0, writes_s=8.0, many=1_000,
 )  # fmt: skip
 QUICK = Sizes(
     memories=5_000, rounds=1, calls=40, record_s=1.0, embed_texts=64, tenants=20, size=5_000,
-    fleet_s=2.0,
+    fleet_s=2.0, writes_s=3.0, many=10,
 )  # fmt: skip
 
 

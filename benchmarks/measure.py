@@ -1,4 +1,4 @@
-"""Timing calls: alone, several in flight, in rounds; and what is said of the times."""
+"""Timing calls: alone, several in flight, at a pace, in rounds; and what is said of the times."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -166,6 +167,41 @@ def flood(send: Callable[[], Pending], count: int, in_flight: int) -> float:
     if failures:
         raise failures[0]
     return count / seconds
+
+
+def paced(
+    call: Callable[[T], object], inputs: Iterable[T], a_second: float, in_flight: int
+) -> Round:
+    """Call with each input, `a_second` of them at even distances, at most `in_flight` at a time.
+
+    What is late begins as soon as it can. A call's time counts from when it was due, so that those
+    who wait for others to end are seen. The first call that fails ends the round.
+    """
+    free = threading.Semaphore(in_flight)
+    times: list[float] = []
+    running: list[Future[None]] = []
+
+    def timed(item: T, due_s: float) -> None:
+        try:
+            call(item)
+            times.append(time.perf_counter() - due_s)
+        finally:
+            free.release()
+
+    started = time.perf_counter()
+    with ThreadPoolExecutor(in_flight) as pool:
+        for number, item in enumerate(inputs):
+            due_s = started + number / a_second
+            time.sleep(max(0.0, due_s - time.perf_counter()))
+            free.acquire()
+            if any(done.exception() for done in running if done.done()):
+                free.release()
+                break
+            running = [one for one in running if not one.done()]
+            running.append(pool.submit(timed, item, due_s))
+        for one in running:
+            one.result()
+    return Round(times, time.perf_counter() - started)
 
 
 class _Shared(Iterator[T]):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.measure import Round, Rounds, flood, percentile, time_calls
+from benchmarks.measure import Round, Rounds, flood, paced, percentile, time_calls
 
 numbers = st.lists(st.floats(0, 1e6), min_size=1)
 
@@ -91,3 +91,34 @@ def test_a_flood_with_a_failed_call_fails() -> None:
     answers = iter([_Answered(), _Answered(LookupError("no")), _Answered()])
     with pytest.raises(LookupError):
         flood(lambda: next(answers), 3, in_flight=1)
+
+
+def test_calls_at_a_pace_are_made_once_each_and_no_faster() -> None:
+    called: list[int] = []
+    round_ = paced(called.append, range(10), 200, in_flight=2)
+    assert sorted(called) == list(range(10))
+    assert round_.seconds >= 9 / 200
+
+
+def test_who_waits_for_others_at_a_pace_is_late_by_that() -> None:
+    release = threading.Event()
+
+    def call(number: int) -> None:
+        if number == 0:
+            threading.Timer(0.05, release.set).start()
+            assert release.wait(10)
+
+    times_s = paced(call, range(3), 1000, in_flight=1).times_s
+    assert min(times_s) >= 0.04
+
+
+def test_a_failing_call_at_a_pace_ends_the_round() -> None:
+    called: list[int] = []
+
+    def call(number: int) -> None:
+        called.append(number)
+        raise LookupError("no")
+
+    with pytest.raises(LookupError):
+        paced(call, range(1_000), 200, in_flight=1)
+    assert len(called) < 1_000
