@@ -133,7 +133,11 @@ def test_a_structure_matches_metadata_or_texts_that_are_json(api: Api) -> None:
 
 def test_a_name_belongs_to_one_pattern_until_it_is_deleted(api: Api) -> None:
     first = store(api, "tickets", description="open ones", **regex(TICKET))
-    assert store(api, "tickets", description="open ones", **regex(TICKET)) == first
+    for pattern_id in ("", "another"):
+        again = store(
+            api, "tickets", description="open ones", pattern_id=pattern_id, **regex(TICKET)
+        )
+        assert again == first
     with refused() as failure:
         store(api, "tickets", **regex("other"))
     assert (failure.code, failure.field) == (grpc.StatusCode.ALREADY_EXISTS, "name")

@@ -265,8 +265,8 @@ def _changed(
 
 
 def _unchanged(known: Pattern, given: Pattern) -> Pattern:
-    same = replace(given, id=given.id or known.id, created_us=known.created_us)
-    if same != known:
+    # A client makes an id for each call: the name is what says that it is the same one.
+    if replace(given, id=known.id, created_us=known.created_us) != known:
         raise _taken(known.name)
     return known
 
