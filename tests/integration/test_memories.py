@@ -336,7 +336,8 @@ def test_a_filter_picks_the_same_for_listing_searching_and_deleting(
 ) -> None:
     assert "".join(sorted(listed(filled, **filter_))) == expected
     message = pb.MemoryFilter(**filter_)
-    assert "".join(sorted(found(filled, "something", filter=message))) == expected
+    exactly = found(filled, "something", filter=message, only_own=True)
+    assert "".join(sorted(exactly)) == expected
     answer = delete(filled, dry_run=True, **filter_)
     assert "".join(answer.memory_ids) == expected
     assert (answer.deleted_count, answer.vector_count) == (len(expected), len(expected))

@@ -75,6 +75,7 @@ def found(api: Api, query: str = "what happened", **fields: Any) -> set[str]:
     return set(ids_of(answer))
 
 
+AUTH, DEPLOY = {"login", "token", "cookie"}, {"rollout", "rollback", "migration"}
 EVENTS = {"login", "token", "cookie", "rollout", "rollback", "migration", "bread", "soup"}
 
 
@@ -91,7 +92,9 @@ EVENTS = {"login", "token", "cookie", "rollout", "rollback", "migration", "bread
         ({"agent_id": "coder"}, {"login", "token", "cookie"}),
         ({"agent_id": "ops"}, {"rollout", "rollback", "migration", "tests"}),
         ({"session_id": "cooking"}, {"bread", "soup"}),
-        ({"user_id": "ann"}, {"login", "token", "cookie", "bread", "soup"}),
+        ({"user_id": "ann"}, {"login", "token", "cookie", "bread", "soup", "tests"}),
+        ({"user_id": "ann", "only_own": True}, {"login", "token", "cookie", "bread", "soup"}),
+        ({"agent_id": "coder", "only_own": True, "scopes": [LESSON]}, set()),
         ({"project": "shop"}, EVENTS - {"bread", "soup"} | {"tests"}),
         ({"tags": ["web"]}, {"login", "token", "cookie", "bread", "soup"}),
         ({"tags": ["web", "login"]}, {"login", "token", "cookie"}),
@@ -99,7 +102,12 @@ EVENTS = {"login", "token", "cookie", "rollout", "rollback", "migration", "bread
         ({"start_time": at(210)}, {"rollback", "migration", "bread", "soup", "tests"}),
         ({"end_time": at(110)}, {"login"}),
         ({"start_time": at(110), "end_time": at(210)}, {"token", "cookie", "rollout"}),
-        ({"project": "shop", "user_id": "ann"}, {"login", "token", "cookie"}),
+        ({"project": "shop", "user_id": "ann"}, {"login", "token", "cookie", "tests"}),
+        ({"project": "shop", "user_id": "ann", "only_own": True}, {"login", "token", "cookie"}),
+        ({"project": "bank"}, set()),  # Everything here is of some project.
+        ({"agent_id": "nobody"}, set()),
+        ({"any_tags": ["login", "release"]}, AUTH | DEPLOY | {"tests"}),
+        ({"any_tags": ["login", "release"], "tags": ["web"]}, AUTH),
         ({"session_id": "auth", "scopes": [LESSON]}, set()),
     ],
 )
@@ -271,7 +279,7 @@ def test_each_outcome_says_why_there_is_nothing(api: Api) -> None:
     lesson(api, "one lesson")
     nothing = recall(api, "anything", scopes=[EVENT])
     assert nothing.outcome == recall_pb.RECALL_OUTCOME_NOTHING_STORED
-    filtered = recall(api, "anything", agent_id="nobody")
+    filtered = recall(api, "anything", agent_id="nobody", only_own=True)
     assert filtered.outcome == recall_pb.RECALL_OUTCOME_NOTHING_MATCHES_FILTERS
     assert filtered.searched_count == 0
     too_high = recall(api, "anything", min_score=1)

@@ -6,10 +6,11 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import context_service_pb2 as pb
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import memory_service_pb2 as memory_pb
 from mneme.v1 import reflection_pb2
 from support.api import Api
 from support.contexts import end, get_context, sessions_found, sleep, summarised
-from support.making import MESSAGE, TOOL_CALL, TOOL_ERROR, event, lesson, record
+from support.making import MESSAGE, TOOL_CALL, TOOL_ERROR, event, lesson, recall, record
 
 _DAY = 86_400
 
@@ -68,7 +69,30 @@ def test_agents_and_projects_really_filter(
 ) -> None:
     answer = get_context(world, "database migrations", **{field: value})
     assert sessions_found(answer) == found
-    assert answer.total_sessions == 1
+    assert answer.total_sessions == 2  # One is of no agent and no project: it is for all.
+    own = get_context(world, "database migrations", only_own=True, **{field: value})
+    assert (sessions_found(own), own.total_sessions) == (found, 1)
+
+
+def test_what_is_of_nobody_is_for_everybody_and_what_is_of_another_one_is_not(api: Api) -> None:
+    for name, user in (("mine", "ann"), ("theirs", "bob"), ("shared", "")):
+        _session(api, name, "the shop closes at six on Sundays", user_id=user)
+        lesson(api, f"Sundays, {name}", "the shop closes early", source_session_id=name)
+        api.memory.CreateMemory(
+            memory_pb.CreateMemoryRequest(text=f"the shop closes at six ({name})", user_id=user)
+        )
+        end(api, name)
+    summarised(api, "mine", "theirs", "shared")
+    question = "when does the shop close on Sundays"
+    for own, names in ((False, {"mine", "shared"}), (True, {"mine"})):
+        answer = get_context(api, question, user_id="ann", only_own=own)
+        assert set(sessions_found(answer)) == names
+        assert answer.total_sessions == len(names)
+        taught = {one.lesson.source_session_id for one in answer.lessons}
+        assert taught == names
+        found = recall(api, question, user_id="ann", only_own=own, limit=100, every_copy=True)
+        told = {one for one in ("mine", "theirs", "shared") if one in str(found)}
+        assert told == names
 
 
 def test_times_really_filter(world: Api) -> None:

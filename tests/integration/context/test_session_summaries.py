@@ -88,7 +88,7 @@ def test_a_start_that_comes_after_the_end_gives_the_summary_its_project(api: Api
     end(api, "s")
     summarised(api, "s")
     api.events.StartSession(events_pb.StartSessionRequest(session_id="s", project="late"))
-    eventually(lambda: summaries(api, project="late"), lambda seen: "s" in seen)
+    eventually(lambda: summaries(api, project="late", only_own=True), lambda seen: "s" in seen)
 
 
 def test_a_start_after_the_end_may_say_how_it_ended_and_whose_it_was(api: Api) -> None:
@@ -100,7 +100,9 @@ def test_a_start_after_the_end_may_say_how_it_ended_and_whose_it_was(api: Api) -
             session_id="s", agent_id="bot", agent_name="Bot", metadata=struct(reward=0)
         )
     )
-    said = eventually(lambda: summaries(api, agent_id="bot"), lambda seen: "s" in seen)["s"]
+    said = eventually(
+        lambda: summaries(api, agent_id="bot", only_own=True), lambda seen: "s" in seen
+    )["s"]
     assert said.rpartition("\n")[2].startswith("Agent Bot, ")
     assert said.endswith("ended in failure.")
 

@@ -34,7 +34,10 @@ def _(world: World) -> None:
                 world.ours,
                 "mneme.v1.RecallService/Recall",
                 lambda asked, field=field, mode=mode: recall_pb.RecallRequest(
-                    query=query, mode=mode, **{field: [asked] if field == "tags" else asked}
+                    query=query,
+                    mode=mode,
+                    only_own=True,
+                    **{field: [asked] if field == "tags" else asked},
                 ),
             )
             assert answer == ["outcome: RECALL_OUTCOME_NOTHING_MATCHES_FILTERS\nconfidence: 0\n"], (

@@ -84,6 +84,7 @@ class ContextMethods(SyncCaller):
         limit: int | None = None,
         without_experience: bool | None = None,
         peek: bool | None = None,
+        only_own: bool | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
@@ -98,17 +99,21 @@ class ContextMethods(SyncCaller):
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters; not
                 blank.
-            user_id: Of sessions serving this user, and what they taught. Lessons and skills
-                that no session or attempt of another user taught are for all. Up to 200
-                characters, on one line; not blank.
-            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
-            project: Of this project. Up to 200 characters, on one line; not blank.
+            user_id: Of sessions serving this user, and what they taught; and of what is
+                nobody's, see `only_own`. What another user's session or attempt taught is left
+                out. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
+            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
             without_experience: Leave out episodes and skills.
             peek: Do not count the lessons as accessed, nor the reflections as searched: for
                 people who look at what agents get.
+            only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
+                or `project` is given.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -126,6 +131,7 @@ class ContextMethods(SyncCaller):
                 "limit": limit,
                 "without_experience": without_experience,
                 "peek": peek,
+                "only_own": only_own,
             },
             timeout,
         )
@@ -420,6 +426,7 @@ class AsyncContextMethods(AsyncCaller):
         limit: int | None = None,
         without_experience: bool | None = None,
         peek: bool | None = None,
+        only_own: bool | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns the past sessions that bear on a topic, ranked by relevance and
@@ -434,17 +441,21 @@ class AsyncContextMethods(AsyncCaller):
         Args:
             topic: What context is needed for, in words. Required; up to 8,192 characters; not
                 blank.
-            user_id: Of sessions serving this user, and what they taught. Lessons and skills
-                that no session or attempt of another user taught are for all. Up to 200
-                characters, on one line; not blank.
-            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
-            project: Of this project. Up to 200 characters, on one line; not blank.
+            user_id: Of sessions serving this user, and what they taught; and of what is
+                nobody's, see `only_own`. What another user's session or attempt taught is left
+                out. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
+            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 50. Default: 5.
             without_experience: Leave out episodes and skills.
             peek: Do not count the lessons as accessed, nor the reflections as searched: for
                 people who look at what agents get.
+            only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
+                or `project` is given.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -462,6 +473,7 @@ class AsyncContextMethods(AsyncCaller):
                 "limit": limit,
                 "without_experience": without_experience,
                 "peek": peek,
+                "only_own": only_own,
             },
             timeout,
         )

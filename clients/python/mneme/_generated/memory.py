@@ -558,6 +558,7 @@ class MemoryMethods(SyncCaller):
         min_similarity: float | None = None,
         include_superseded: bool | None = None,
         rerank: bool | None = None,
+        only_own: bool | None = None,
         timeout: float | None = None,
     ) -> SearchMemoriesResponse:
         """Searches memories by meaning: those whose embeddings are closest to that of
@@ -571,7 +572,7 @@ class MemoryMethods(SyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters; not blank.
-            filter: Which memories.
+            filter: Which memories; see `only_own`.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
                 those whose similarity is negative. 0 to 1.
@@ -581,6 +582,9 @@ class MemoryMethods(SyncCaller):
                 CreateEdge), cut off at -1 and 1. If several edges lead out of one memory, the
                 one with the greatest confidence times uplift counts, provided its confidence is
                 at least 0.5; without such an edge, the uplift is 0.
+            only_own: Leave out memories of no user, agent or project where the filter's
+                `user_id`, `agent_id` or `project` is given. Where memories are listed, counted,
+                exported or deleted, such ones are always left out.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -595,6 +599,7 @@ class MemoryMethods(SyncCaller):
                 "min_similarity": min_similarity,
                 "include_superseded": include_superseded,
                 "rerank": rerank,
+                "only_own": only_own,
             },
             timeout,
         )
@@ -1494,6 +1499,7 @@ class AsyncMemoryMethods(AsyncCaller):
         min_similarity: float | None = None,
         include_superseded: bool | None = None,
         rerank: bool | None = None,
+        only_own: bool | None = None,
         timeout: float | None = None,
     ) -> SearchMemoriesResponse:
         """Searches memories by meaning: those whose embeddings are closest to that of
@@ -1507,7 +1513,7 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters; not blank.
-            filter: Which memories.
+            filter: Which memories; see `only_own`.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
                 those whose similarity is negative. 0 to 1.
@@ -1517,6 +1523,9 @@ class AsyncMemoryMethods(AsyncCaller):
                 CreateEdge), cut off at -1 and 1. If several edges lead out of one memory, the
                 one with the greatest confidence times uplift counts, provided its confidence is
                 at least 0.5; without such an edge, the uplift is 0.
+            only_own: Leave out memories of no user, agent or project where the filter's
+                `user_id`, `agent_id` or `project` is given. Where memories are listed, counted,
+                exported or deleted, such ones are always left out.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1531,6 +1540,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "min_similarity": min_similarity,
                 "include_superseded": include_superseded,
                 "rerank": rerank,
+                "only_own": only_own,
             },
             timeout,
         )

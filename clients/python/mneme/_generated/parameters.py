@@ -939,10 +939,17 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "text", "What context is needed for, in words.", required=True, most=8192
         ),
         "user_id": Parameter(
-            "text", "Of sessions serving this user, and what they taught.", optional=True, most=200
+            "text",
+            "Of sessions serving this user, and what they taught; and of what is nobody's, see `only_own`.",
+            optional=True,
+            most=200,
         ),
-        "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
-        "project": Parameter("text", "Of this project.", optional=True, most=200),
+        "agent_id": Parameter(
+            "text", "Of this agent, and what is of none; see `only_own`.", optional=True, most=200
+        ),
+        "project": Parameter(
+            "text", "Of this project, and what is of none; see `only_own`.", optional=True, most=200
+        ),
         "start_time": Parameter("time", "That ended, or were last active, at or after this time."),
         "end_time": Parameter("time", "That ended, or were last active, before this time."),
         "limit": Parameter("integer", "Maximum number of sessions.", least=1, most=50, default=5),
@@ -950,6 +957,10 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "peek": Parameter(
             "flag",
             "Do not count the lessons as accessed, nor the reflections as searched: for people who look at what agents get.",
+        ),
+        "only_own": Parameter(
+            "flag",
+            "Leave out what is of no user, agent or project where `user_id`, `agent_id` or `project` is given.",
         ),
     },
     "sleep": {
@@ -1399,7 +1410,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "search_memories": {
         "query": Parameter("text", "What to look for, in words.", required=True, most=8192),
-        "filter": Parameter("MemoryFilter", "Which memories."),
+        "filter": Parameter("MemoryFilter", "Which memories; see `only_own`."),
         "limit": Parameter("integer", "Maximum number of memories.", least=1, most=100, default=10),
         "min_similarity": Parameter(
             "number",
@@ -1411,6 +1422,10 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "rerank": Parameter(
             "flag",
             "Rank the closest 100 by 0.7 * similarity + 0.3 * uplift instead: the uplift that a causal edge states for the memory (with `memory:ID` as its cause; see CreateEdge), cut off at -1 and 1.",
+        ),
+        "only_own": Parameter(
+            "flag",
+            "Leave out memories of no user, agent or project where the filter's `user_id`, `agent_id` or `project` is given.",
         ),
     },
     "delete_memories": {
@@ -1599,15 +1614,19 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             many=True,
             most=16,
         ),
-        "agent_id": Parameter("text", "Of this agent.", optional=True, most=200),
+        "agent_id": Parameter(
+            "text", "Of this agent, and what is of none; see `only_own`.", optional=True, most=200
+        ),
         "session_id": Parameter("text", "Of this session.", optional=True, most=200),
         "user_id": Parameter(
             "text",
-            "Of this user: of sessions serving them, and memories about them.",
+            "Of this user, i.e. of sessions serving them and what these taught, and memories about them; and what is of nobody.",
             optional=True,
             most=200,
         ),
-        "project": Parameter("text", "Of this project.", optional=True, most=200),
+        "project": Parameter(
+            "text", "Of this project, and what is of none; see `only_own`.", optional=True, most=200
+        ),
         "start_time": Parameter("time", "Dated at or after."),
         "end_time": Parameter("time", "Dated before."),
         "tags": Parameter(
@@ -1665,6 +1684,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "include_archived": Parameter(
             "flag", 'Archived lessons too, whose `metadata` says "archived": true.'
+        ),
+        "any_tags": Parameter("text", "With at least one of these labels.", many=True, most=64),
+        "only_own": Parameter(
+            "flag",
+            "Leave out what is of no user, agent or project where `user_id`, `agent_id` or `project` is given.",
         ),
     },
     "recall_with_certificate": {

@@ -95,6 +95,8 @@ class RecallMethods(SyncCaller):
         min_confidence: float | None = None,
         rerank: bool | None = None,
         include_archived: bool | None = None,
+        any_tags: Iterable[str] | None = None,
+        only_own: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -118,11 +120,15 @@ class RecallMethods(SyncCaller):
                 are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
                 to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
-            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
             session_id: Of this session. Up to 200 characters, on one line; not blank.
-            user_id: Of this user: of sessions serving them, and memories about them. Up to 200
-                characters, on one line; not blank.
-            project: Of this project. Up to 200 characters, on one line; not blank.
+            user_id: Of this user, i.e. of sessions serving them and what these taught, and
+                memories about them; and what is of nobody. See `only_own`. What was learned
+                from sessions of several users is none of theirs alone: it is left out. Up to
+                200 characters, on one line; not blank.
+            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), a lesson's, a
@@ -155,6 +161,10 @@ class RecallMethods(SyncCaller):
             rerank: False leaves the results in the order of their scores even if the server has
                 a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
             include_archived: Archived lessons too, whose `metadata` says "archived": true.
+            any_tags: With at least one of these labels. Up to 64 entries, each up to 100
+                characters, on one line.
+            only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
+                or `project` is given.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -186,6 +196,8 @@ class RecallMethods(SyncCaller):
                 "min_confidence": min_confidence,
                 "rerank": rerank,
                 "include_archived": include_archived,
+                "any_tags": any_tags,
+                "only_own": only_own,
             },
             timeout,
         )
@@ -360,6 +372,8 @@ class AsyncRecallMethods(AsyncCaller):
         min_confidence: float | None = None,
         rerank: bool | None = None,
         include_archived: bool | None = None,
+        any_tags: Iterable[str] | None = None,
+        only_own: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -383,11 +397,15 @@ class AsyncRecallMethods(AsyncCaller):
                 are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
                 to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
-            agent_id: Of this agent. Up to 200 characters, on one line; not blank.
+            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
             session_id: Of this session. Up to 200 characters, on one line; not blank.
-            user_id: Of this user: of sessions serving them, and memories about them. Up to 200
-                characters, on one line; not blank.
-            project: Of this project. Up to 200 characters, on one line; not blank.
+            user_id: Of this user, i.e. of sessions serving them and what these taught, and
+                memories about them; and what is of nobody. See `only_own`. What was learned
+                from sessions of several users is none of theirs alone: it is left out. Up to
+                200 characters, on one line; not blank.
+            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+                on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.
             tags: With all of these labels: a session's (for its events), a lesson's, a
@@ -420,6 +438,10 @@ class AsyncRecallMethods(AsyncCaller):
             rerank: False leaves the results in the order of their scores even if the server has
                 a reranker (MNEME_RERANKER); unset asks the reranker. HYBRID only.
             include_archived: Archived lessons too, whose `metadata` says "archived": true.
+            any_tags: With at least one of these labels. Up to 64 entries, each up to 100
+                characters, on one line.
+            only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
+                or `project` is given.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -451,6 +473,8 @@ class AsyncRecallMethods(AsyncCaller):
                 "min_confidence": min_confidence,
                 "rerank": rerank,
                 "include_archived": include_archived,
+                "any_tags": any_tags,
+                "only_own": only_own,
             },
             timeout,
         )

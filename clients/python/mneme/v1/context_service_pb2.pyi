@@ -64,7 +64,7 @@ class KeyEvent(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., event_type: _Optional[str] = ..., summary: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class GetContextRequest(_message.Message):
-    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit", "without_experience", "peek")
+    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit", "without_experience", "peek", "only_own")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -74,6 +74,7 @@ class GetContextRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     WITHOUT_EXPERIENCE_FIELD_NUMBER: _ClassVar[int]
     PEEK_FIELD_NUMBER: _ClassVar[int]
+    ONLY_OWN_FIELD_NUMBER: _ClassVar[int]
     topic: str
     user_id: str
     agent_id: str
@@ -83,7 +84,8 @@ class GetContextRequest(_message.Message):
     limit: int
     without_experience: bool
     peek: bool
-    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., without_experience: _Optional[bool] = ..., peek: _Optional[bool] = ...) -> None: ...
+    only_own: bool
+    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., without_experience: _Optional[bool] = ..., peek: _Optional[bool] = ..., only_own: _Optional[bool] = ...) -> None: ...
 
 class ContextEpisode(_message.Message):
     __slots__ = ("episode_id", "task", "success", "reward", "critique", "occurred_at", "score", "similarity")

@@ -299,20 +299,22 @@ class ListMemoriesResponse(_message.Message):
     def __init__(self, memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ...) -> None: ...
 
 class SearchMemoriesRequest(_message.Message):
-    __slots__ = ("query", "filter", "limit", "min_similarity", "include_superseded", "rerank")
+    __slots__ = ("query", "filter", "limit", "min_similarity", "include_superseded", "rerank", "only_own")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     MIN_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
     RERANK_FIELD_NUMBER: _ClassVar[int]
+    ONLY_OWN_FIELD_NUMBER: _ClassVar[int]
     query: str
     filter: MemoryFilter
     limit: int
     min_similarity: float
     include_superseded: bool
     rerank: bool
-    def __init__(self, query: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_similarity: _Optional[float] = ..., include_superseded: _Optional[bool] = ..., rerank: _Optional[bool] = ...) -> None: ...
+    only_own: bool
+    def __init__(self, query: _Optional[str] = ..., filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., limit: _Optional[int] = ..., min_similarity: _Optional[float] = ..., include_superseded: _Optional[bool] = ..., rerank: _Optional[bool] = ..., only_own: _Optional[bool] = ...) -> None: ...
 
 class SearchMemoriesResponse(_message.Message):
     __slots__ = ("results", "total_matches", "matches_capped", "searched_count", "pending_count", "index_kind", "embedding_ms", "search_ms", "partial", "rerank_ms")

@@ -2128,18 +2128,18 @@ export interface GetContextRequestInit {
    */
   topic: string;
   /**
-   * Of sessions serving this user, and what they taught. Lessons and skills that
-   * no session or attempt of another user taught are for all.
+   * Of sessions serving this user, and what they taught; and of what is nobody's,
+   * see `only_own`. What another user's session or attempt taught is left out.
    * Up to 200 characters, on one line; not blank.
    */
   userId?: string | undefined;
   /**
-   * Of this agent.
+   * Of this agent, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   agentId?: string | undefined;
   /**
-   * Of this project.
+   * Of this project, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   project?: string | undefined;
@@ -2165,6 +2165,11 @@ export interface GetContextRequestInit {
    * people who look at what agents get.
    */
   peek?: boolean | undefined;
+  /**
+   * Leave out what is of no user, agent or project where `user_id`, `agent_id`
+   * or `project` is given.
+   */
+  onlyOwn?: boolean | undefined;
 }
 
 /**
@@ -3871,7 +3876,7 @@ export interface RecallRequestInit {
    */
   scopes?: readonly MemoryKind[] | undefined;
   /**
-   * Of this agent.
+   * Of this agent, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   agentId?: string | undefined;
@@ -3881,12 +3886,14 @@ export interface RecallRequestInit {
    */
   sessionId?: string | undefined;
   /**
-   * Of this user: of sessions serving them, and memories about them.
+   * Of this user, i.e. of sessions serving them and what these taught, and
+   * memories about them; and what is of nobody. See `only_own`. What was learned
+   * from sessions of several users is none of theirs alone: it is left out.
    * Up to 200 characters, on one line; not blank.
    */
   userId?: string | undefined;
   /**
-   * Of this project.
+   * Of this project, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   project?: string | undefined;
@@ -3980,6 +3987,16 @@ export interface RecallRequestInit {
    * Archived lessons too, whose `metadata` says "archived": true.
    */
   includeArchived?: boolean | undefined;
+  /**
+   * With at least one of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   */
+  anyTags?: readonly string[] | undefined;
+  /**
+   * Leave out what is of no user, agent or project where `user_id`, `agent_id`
+   * or `project` is given.
+   */
+  onlyOwn?: boolean | undefined;
 }
 
 /**
@@ -4561,7 +4578,7 @@ export interface SearchMemoriesRequestInit {
    */
   query: string;
   /**
-   * Which memories.
+   * Which memories; see `only_own`.
    */
   filter?: MemoryFilterInit | undefined;
   /**
@@ -4587,6 +4604,12 @@ export interface SearchMemoriesRequestInit {
    * confidence is at least 0.5; without such an edge, the uplift is 0.
    */
   rerank?: boolean | undefined;
+  /**
+   * Leave out memories of no user, agent or project where the filter's `user_id`,
+   * `agent_id` or `project` is given. Where memories are listed, counted,
+   * exported or deleted, such ones are always left out.
+   */
+  onlyOwn?: boolean | undefined;
 }
 
 /**

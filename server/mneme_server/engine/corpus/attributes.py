@@ -148,7 +148,7 @@ def _names(wanted: DocumentFilter) -> Iterator[Condition]:
     for name, value, shared in (
         ("session_id", wanted.session_id, False),
         ("agent_id", wanted.agent_id, wanted.shared),
-        ("user_id", wanted.user_id, False),
+        ("user_id", wanted.user_id, wanted.shared),
         ("project", wanted.project, wanted.shared),
         ("name", wanted.name, False),
     ):

@@ -112,6 +112,17 @@ class Document:
         return self.category in self.kind.failed
 
 
+OF_SEVERAL = "\x1f"
+"""The user of what was made of several users' records: none has this id, so that it is shown to
+whoever asks for no user, and to none of them."""
+
+
+def user_of(sources: Iterable[str]) -> str:
+    """Return whose it is that was made of things of these users; "" is nobody."""
+    users = set(sources) - {""}
+    return users.pop() if len(users) == 1 else OF_SEVERAL if users else ""
+
+
 class MemoryView(NamedTuple):
     """A memory as it is shown: its document, and what else is known of its source."""
 
@@ -133,11 +144,11 @@ class DocumentFilter:
 
     `start_us` is inclusive, `end_us` exclusive. `tags` must all be present, and one of `any_tags`;
     `categories` and `types` name those that may be. `author` is a role, an agent's id, or the label
-    that a spoken text begins with, in any case. With `shared`, what belongs to no project passes a
-    filter on projects, and what is of no agent one on agents. With `of_no_user` only what is of no
-    user passes. `session_ids` name the sessions of which it may be; None for any.
-    `min_value` is the least `value`; None for any. Without `include_archived`, of what is archived
-    only those of `archived_kinds` pass.
+    that a spoken text begins with, in any case. With `shared`, what is of no user passes a filter
+    on users, what is of no agent one on agents, and what belongs to no project one on projects.
+    With `of_no_user` only what is of no user passes. `session_ids` name the sessions of which it
+    may be; None for any. `min_value` is the least `value`; None for any. Without
+    `include_archived`, of what is archived only those of `archived_kinds` pass.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()

@@ -90,11 +90,12 @@ def _having(table: Table, key: str) -> Prepared:
 
 
 def equal_where_given(
-    columns: Any, filter_: object, names: Sequence[str]
+    columns: Any, filter_: object, names: Sequence[str], *, shared: bool = False
 ) -> list[ColumnElement[bool]]:
-    """Return a condition for each of the filter's texts that is not empty: its column equals it."""
-    given = ((name, getattr(filter_, name)) for name in names)
-    return [columns[name] == value for name, value in given if value]
+    """Return a condition for each of the filter's texts that is not empty: its column equals it, or
+    with `shared` is empty."""
+    given = [(columns[name], value) for name in names if (value := getattr(filter_, name))]
+    return [column.in_([value, ""]) if shared else column == value for column, value in given]
 
 
 @cache

@@ -70,8 +70,7 @@ class ExperienceSearch(Protocol):
         self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
     ) -> Sequence[ProvenSkill]:
         """Return the skills near a topic that were used and do not fail more often than not, the
-        best first; a project's, or those of none; for a user none that attempts for another one
-        taught."""
+        best first; for a user none that attempts for another one taught."""
         ...
 
 

@@ -48,9 +48,10 @@ class ReflectionSearch(Protocol):
         min_score: float,
         min_confidence: float = 0.0,
         counted: bool = True,
+        shared: bool = False,
     ) -> tuple[Sequence[FoundReflection], RecallAnswer]:
         """Return the reflections that bear on a task, and what recall said; count the search if it
-        is to be `counted`."""
+        is to be `counted`. With `shared` also those of no user, agent or project."""
         ...
 
 
@@ -109,7 +110,7 @@ class Learned:
         self, tenant_id: str, found: Sequence[Recalled], user_id: str
     ) -> dict[str, Lesson]:
         """Return the lessons that were recalled, by id, without those that a session of another
-        user taught."""
+        user taught: one that was recorded after the lesson is not in what it is found by."""
         if not found:
             return {}
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
@@ -139,6 +140,7 @@ class Learned:
             project=filter_.project,
             agent_id=filter_.agent_id,
             user_id=filter_.user_id,
+            shared=filter_.shared,
         )
         with self.tenants.open(tenant_id) as tenant:
             if not tenant.index.select(stored).count:
@@ -153,6 +155,7 @@ class Learned:
             min_score=0.0,
             min_confidence=RECALLED_BY_DEFAULT,
             counted=counted,
+            shared=filter_.shared,
         )
         return [one for one in found if _is_near(topic, one, self.recall.scale)]
 
@@ -163,13 +166,13 @@ class Learned:
         """
         enough = self.recall.scale.of_usual(ADDRESSES)
         limit = _LOOKED_AT if user_id else 1
-        query = _query(error, LESSON, ActivityFilter(user_id=user_id), limit)
+        query = _query(error, LESSON, ActivityFilter(user_id=user_id, shared=True), limit)
         near = [
             one for one in self.recall.search(tenant_id, query).results if _cosine(one) >= enough
         ]
         lessons = self._lessons(tenant_id, near, user_id)
         near = [one for one in near if one.document.source_id in lessons]
-        query = _query(error, REFLECTION, ActivityFilter(user_id=user_id), limit=1)
+        query = _query(error, REFLECTION, ActivityFilter(user_id=user_id, shared=True), limit=1)
         near += [
             one for one in self.recall.search(tenant_id, query).results if _cosine(one) >= enough
         ]
@@ -215,9 +218,8 @@ def _query(
         kinds=frozenset({kind}),
         project=filter_.project,
         agent_id=filter_.agent_id,
-        # A lesson is of nobody: whose session taught it is looked up.
-        user_id=filter_.user_id if kind.of_session else "",
-        shared=True,
+        user_id=filter_.user_id,
+        shared=filter_.shared,
         include_archived=False,
     )
     return RecallQuery(

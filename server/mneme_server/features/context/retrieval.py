@@ -133,7 +133,7 @@ class GetContext:
             with tenant.read() as unit, turns.piece():
                 sessions = _best(unit, candidates, filter_, limit, now)
                 total = unit.get(SqlActivity).count(filter_)
-            sessions = self._with_events(tenant, topic, sessions, candidates, filter_.user_id)
+            sessions = self._with_events(tenant, topic, sessions, candidates, filter_)
         learned = self.learned
         lessons = learned.lessons_on(tenant_id, topic, filter_, limit, counted=counted)
         reflections = learned.reflections_on(tenant_id, topic, filter_, limit, counted=counted)
@@ -197,9 +197,12 @@ class GetContext:
         found is theirs. What names another user than the session's is not the user's.
         """
         of_project = DocumentFilter(
-            kinds=frozenset({EVENT}), project=filter_.project, user_id=filter_.user_id
+            kinds=frozenset({EVENT}),
+            project=filter_.project,
+            user_id=filter_.user_id,
+            shared=filter_.shared,
         )
-        if filter_ == ActivityFilter(project=filter_.project):
+        if filter_ == ActivityFilter(project=filter_.project, shared=filter_.shared):
             return of_project
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
             ids = unit.get(SqlActivity).ids(filter_, _NAMED + 1)
@@ -213,7 +216,7 @@ class GetContext:
         topic: str,
         found: Sequence[ContextSession],
         candidates: Mapping[str, _SessionCandidate],
-        user_id: str,
+        filter_: ActivityFilter,
     ) -> list[ContextSession]:
         if not found:
             return []
@@ -227,7 +230,8 @@ class GetContext:
                 [one.past for one in found],
                 vector,
                 recalled,
-                user_id=user_id,
+                user_id=filter_.user_id,
+                shared=filter_.shared,
             )
         return [replace(one, key_events=chosen[one.past.session.id]) for one in found]
 
@@ -296,6 +300,7 @@ def key_events(
     recalled: Mapping[str, Sequence[str]],
     *,
     user_id: str = "",
+    shared: bool = False,
 ) -> dict[str, list[KeyEvent]]:
     """Return each session's events most like a topic's vector (d,), then its errors, in time.
 
@@ -308,9 +313,10 @@ def key_events(
         vector: the topic's.
         recalled: by session, the events that recall found for the topic, the best first.
         user_id: the user whose they must be; "" for any.
+        shared: whether they may be nobody's, too.
     """
     similar = {
-        past.session.id: _nearest(index, past.session.id, vector, user_id)
+        past.session.id: _nearest(index, past.session.id, vector, user_id, shared=shared)
         for past in sessions
         if vector is not None
         and len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
@@ -334,8 +340,12 @@ def key_events(
     }
 
 
-def _nearest(index: CorpusIndex, session_id: str, vector: Matrix, user_id: str) -> Rows:
-    filter_ = DocumentFilter(kinds=frozenset({EVENT}), session_id=session_id, user_id=user_id)
+def _nearest(
+    index: CorpusIndex, session_id: str, vector: Matrix, user_id: str, *, shared: bool
+) -> Rows:
+    filter_ = DocumentFilter(
+        kinds=frozenset({EVENT}), session_id=session_id, user_id=user_id, shared=shared
+    )
     rows, _ = nearest(index, vector, index.select(filter_), MAX_KEY_EVENTS)
     return rows
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mneme.v1 import context_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument, Reason
@@ -37,7 +39,7 @@ class ContextServicer:
         found = self._get_context.on(
             call.tenant,
             request.topic,
-            convert.activity_filter(request),
+            replace(convert.activity_filter(request), shared=not request.only_own),
             request.limit,
             with_experience=not request.without_experience,
             counted=not request.peek,

@@ -54,6 +54,7 @@ def document_filter(filter_: ActivityFilter, kind: MemoryKind = SESSION) -> Docu
         project=filter_.project,
         start_us=filter_.start_us,
         end_us=filter_.end_us,
+        shared=filter_.shared,
     )
 
 

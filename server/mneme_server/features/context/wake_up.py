@@ -150,7 +150,8 @@ class WakeUp:
         """Return what is known of how to do what the last session left."""
         found = []
         for what in left_to_do(last):
-            skills = self.experience.skills_on(tenant_id, what, filter_, 1, addresses)
+            for_all = replace(filter_, shared=True)
+            skills = self.experience.skills_on(tenant_id, what, for_all, 1, addresses)
             attempts = self.experience.attempts_on(tenant_id, what, filter_, _ADDRESSED, addresses)
             found.append(
                 KnownExperience(what, skills, [one for one in attempts if one.critique][:1])

@@ -163,7 +163,8 @@ class ActivityFilter:
     """Which sessions that agents ran. Empty fields do not filter; given ones must all match.
 
     A session lies in the range from `start_us` (inclusive) to `end_us` (exclusive) by when it
-    ended, or was last active.
+    ended, or was last active. With `shared`, sessions of no user, agent or project pass, too, where
+    one is given.
     """
 
     user_id: str = ""
@@ -171,15 +172,19 @@ class ActivityFilter:
     project: str = ""
     start_us: int | None = None
     end_us: int | None = None
+    shared: bool = False
 
     def lets_through(self, session: Session) -> bool:
         """Tell whether the session is one of those."""
         at_us = active_us(session)
         return (
             not session.system
-            and self.user_id in ("", session.user_id)
-            and self.agent_id in ("", session.agent_id)
-            and self.project in ("", session.project)
+            and self._passes(self.user_id, session.user_id)
+            and self._passes(self.agent_id, session.agent_id)
+            and self._passes(self.project, session.project)
             and (self.start_us is None or at_us >= self.start_us)
             and (self.end_us is None or at_us < self.end_us)
         )
+
+    def _passes(self, asked: str, found: str) -> bool:
+        return asked in ("", found) or (self.shared and not found)

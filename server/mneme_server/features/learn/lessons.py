@@ -18,6 +18,7 @@ from mneme_server.engine.corpus.imports import Import, ImportReport, OnConflict,
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.learn.model import (
     LESSON,
     FoundLesson,
@@ -174,7 +175,7 @@ class Lessons:
                     )
                     unit.get(SqlLessons).save([after])
                     unit.documents.remove(LESSON, [lesson_id])
-                    unit.documents.add([_document(after)], vectors)
+                    unit.documents.add(_documents(unit, [after]), vectors)
                 return self.usage.shown(tenant_id, after)
 
     def archive(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
@@ -267,7 +268,7 @@ class Lessons:
                 unit.get(SqlLessons).save([given[row] for row in done.rows])
                 unit.documents.remove(LESSON, list(done.replaced))
                 unit.documents.add(
-                    [_document(given[row]) for row in done.rows],
+                    _documents(unit, [given[row] for row in done.rows]),
                     None if vectors is None else vectors[done.rows],
                 )
         return done
@@ -298,7 +299,15 @@ def _require_active(lesson: Lesson) -> None:
         raise FailedPrecondition(f"lesson {lesson.id!r} is archived", field="id")
 
 
-def _document(lesson: Lesson) -> Document:
+def _documents(unit: CorpusUnit, lessons: Sequence[Lesson]) -> list[Document]:
+    """Return what lessons are found by. Each is of the user whose session taught it."""
+    taught = {lesson.source_session_id for lesson in lessons} - {""}
+    sessions = unit.get(SqlSessions).get_many(taught)
+    users = {key: session.user_id for key, session in sessions.items()}
+    return [_document(lesson, users.get(lesson.source_session_id, "")) for lesson in lessons]
+
+
+def _document(lesson: Lesson, user_id: str) -> Document:
     return Document(
         doc_id=0,
         kind=LESSON,
@@ -306,6 +315,7 @@ def _document(lesson: Lesson) -> Document:
         text=lesson.text,
         timestamp_us=lesson.updated_us,
         agent_id=lesson.agent_id,
+        user_id=user_id,
         project=lesson.project,
         category=lesson.category,
         importance=int(lesson.importance),

@@ -193,14 +193,15 @@ class Reflections:
         min_score: float,
         min_confidence: float = 0.0,
         counted: bool = True,
+        shared: bool = False,
     ) -> tuple[Sequence[FoundReflection], RecallAnswer]:
         """Return the reflections that bear on a task, and what recall said; count the search if it
-        is to be `counted`."""
+        is to be `counted`. With `shared` also those of no user, agent or project."""
         answer = self.recall.search(
             tenant_id,
             RecallQuery(
                 text=task,
-                filter=_document_filter(filter_),
+                filter=replace(_document_filter(filter_), shared=shared),
                 limit=limit,
                 min_score=min_score,
                 min_confidence=min_confidence,

@@ -89,9 +89,11 @@ class SearchMemories:
         limit: int,
         min_similarity: float,
         rerank: bool = False,
+        shared: bool = False,
     ) -> FoundMemories:
         """Return the memories whose vectors are closest to the query's; with `rerank` those of the
-        closest that are best by similarity and by what causal edges say of them.
+        closest that are best by similarity and by what causal edges say of them; with `shared` also
+        those of no user, agent or project, where the filter names one.
 
         Raises:
             EmbeddingError: the embedding backend failed.
@@ -104,7 +106,7 @@ class SearchMemories:
                 embedded = time.perf_counter()
                 waiting = tenant.pending  # Before the search: what comes meanwhile may be missed.
                 index = tenant.index
-                selection = _selected(tenant, index, filter_)
+                selection = _selected(tenant, index, filter_, shared=shared)
                 # One more, to tell whether there are more.
                 hits = index.search_dense(vector, GATHERED + 1, selection, exact=False)
                 near = hits.scores >= min_similarity
@@ -154,7 +156,9 @@ def _score(similarity: float, uplift: float) -> float:
     return SIMILARITY_SHARE * similarity + UPLIFT_SHARE * min(1.0, max(-1.0, uplift))
 
 
-def _selected(tenant: OpenTenant, index: CorpusIndex, filter_: MemoryFilter) -> Selection:
+def _selected(
+    tenant: OpenTenant, index: CorpusIndex, filter_: MemoryFilter, *, shared: bool
+) -> Selection:
     """Return the rows that a filter picks: what the index knows by itself, the rest by the store's
     word."""
     base = DocumentFilter(
@@ -167,6 +171,7 @@ def _selected(tenant: OpenTenant, index: CorpusIndex, filter_: MemoryFilter) -> 
         tags=frozenset(filter_.tags),
         any_tags=frozenset(filter_.any_tags),
         include_archived=filter_.include_superseded,
+        shared=shared,
     )
     selection = index.select(base)
     if not filter_.values or not selection.count:

@@ -112,6 +112,7 @@ class MemoryServicer:
             limit=request.limit,
             min_similarity=request.min_similarity,
             rerank=request.rerank,
+            shared=not request.only_own,
         )
         return convert.search_response(found)
 

@@ -284,7 +284,11 @@ def _add_turns(
     corpus.hold_around([result.document.doc_id for result in results], query.turns)
     index = corpus.index
     allowed = index.select(
-        DocumentFilter(user_id=query.filter.user_id, project=query.filter.project)
+        DocumentFilter(
+            user_id=query.filter.user_id,
+            project=query.filter.project,
+            shared=query.filter.shared,
+        )
     )
     turns = SessionTurns.around_rows(index.columns, rows, query.turns, allowed, whole=corpus.whole)
     with corpus.reading_shown() as reader:

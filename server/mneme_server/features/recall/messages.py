@@ -48,6 +48,8 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
             start_us=start_us,
             end_us=end_us,
             tags=frozenset(request.tags),
+            any_tags=frozenset(request.any_tags),
+            shared=not request.only_own,
             types=frozenset(map(type_named, request.event_types)),
             min_severity=request.min_severity,
             name=request.name,

@@ -33,7 +33,7 @@ from mneme_server.features.skills.model import (
     UseTally,
     rate_interval,
 )
-from mneme_server.features.skills.skills import document_of
+from mneme_server.features.skills.skills import documents_of
 from mneme_server.features.skills.store.episodes import SqlEpisodes
 from mneme_server.features.skills.store.skills import SqlSkills
 
@@ -237,7 +237,7 @@ class Consolidation:
                 unit.get(SqlSkills).set_sources(kept.id, kept.source_ids)
                 made[place] = ConsolidatedSkill(kept, made[place].change)
             unit.documents.remove(SKILL, [skill.id for skill in skills])
-            unit.documents.add([document_of(made[place].skill) for place in places], vectors)
+            unit.documents.add(documents_of(unit, skills), vectors)
         return True
 
 

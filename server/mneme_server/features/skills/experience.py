@@ -41,6 +41,7 @@ class SearchExperience:
             project=filter_.project,
             start_us=filter_.start_us,
             end_us=filter_.end_us,
+            shared=filter_.shared,
         )
         found = self._near(tenant_id, topic, documents, near)[:limit]
         if not found:
@@ -66,9 +67,13 @@ class SearchExperience:
         self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
     ) -> Sequence[ProvenSkill]:
         """Return the skills near a topic that were used and do not fail more often than not, the
-        best first; a project's, or those of none; for a user none that attempts for another one
-        taught."""
-        documents = DocumentFilter(kinds=frozenset({SKILL}), project=filter_.project, shared=True)
+        best first; for a user none that attempts for another one taught."""
+        documents = DocumentFilter(
+            kinds=frozenset({SKILL}),
+            user_id=filter_.user_id,
+            project=filter_.project,
+            shared=filter_.shared,
+        )
         found = self._near(tenant_id, topic, documents, near)
         if not found:
             return ()

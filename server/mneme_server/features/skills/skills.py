@@ -17,7 +17,7 @@ from mneme_server.common.errors import (
 )
 from mneme_server.common.etags import require_etag
 from mneme_server.common.identity import new_id
-from mneme_server.engine.corpus.document import Document, DocumentFilter
+from mneme_server.engine.corpus.document import Document, DocumentFilter, user_of
 from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -34,6 +34,7 @@ from mneme_server.features.skills.model import (
     SkillUse,
     score_of,
 )
+from mneme_server.features.skills.store.episodes import SqlEpisodes
 from mneme_server.features.skills.store.skills import SqlSkills
 
 CANDIDATES = 100
@@ -69,7 +70,7 @@ class Skills:
                 tenant.require_room(1)
             skills.save(skill)
             skills.set_sources(skill.id, skill.source_ids)
-            unit.documents.add([document_of(skill)], vectors)
+            unit.documents.add(documents_of(unit, [skill]), vectors)
         return skill
 
     def get(self, tenant_id: str, skill_id: str) -> tuple[Skill, Sequence[SkillLink]]:
@@ -116,7 +117,7 @@ class Skills:
                     after = replace(after, reported=now.reported, learned=now.learned)
                     unit.get(SqlSkills).save(after)
                     unit.documents.remove(SKILL, [skill_id])
-                    unit.documents.add([document_of(after)], vectors)
+                    unit.documents.add(documents_of(unit, [after]), vectors)
                 return after
 
     def page(
@@ -289,14 +290,23 @@ def _refuse_circle(unit: CorpusUnit, link: SkillLink) -> None:
     )
 
 
-def document_of(skill: Skill) -> Document:
-    """Return the document that a skill is found by."""
+def documents_of(unit: CorpusUnit, skills: Sequence[Skill]) -> list[Document]:
+    """Return what skills are found by. Each is of the user whose attempts taught it."""
+    users = unit.get(SqlEpisodes).users({one for skill in skills for one in skill.source_ids})
+    return [
+        _document(skill, user_of(users.get(source, "") for source in skill.source_ids))
+        for skill in skills
+    ]
+
+
+def _document(skill: Skill, user_id: str) -> Document:
     return Document(
         doc_id=0,
         kind=SKILL,
         source_id=skill.id,
         text=skill.text,
         timestamp_us=skill.updated_us,
+        user_id=user_id,
         project=skill.project,
         value=skill.value,
         tags=skill.tags,

@@ -390,7 +390,8 @@ class SqlActivity:
         conditions: list[ColumnElement[bool]] = [
             sessions.c.tenant_id == self._tenant_id, ~sessions.c.system
         ]  # fmt: skip
-        conditions += equal_where_given(sessions.c, filter_, ("user_id", "agent_id", "project"))
+        names = ("user_id", "agent_id", "project")
+        conditions += equal_where_given(sessions.c, filter_, names, shared=filter_.shared)
         if filter_.start_us is not None:
             conditions.append(_active_at() >= filter_.start_us)
         if filter_.end_us is not None:

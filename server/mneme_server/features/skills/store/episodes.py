@@ -62,6 +62,16 @@ class SqlEpisodes:
         )
         return {episode.id: episode for episode in self._linked(found)}
 
+    def users(self, episode_ids: Collection[str]) -> dict[str, str]:
+        """Return whose the episodes are, by id."""
+        found: dict[str, str] = {}
+        for some in chunks(episode_ids):
+            query = select(episodes.c.id, episodes.c.user_id).where(
+                episodes.c.tenant_id == self._tenant_id, episodes.c.id.in_(some)
+            )
+            found |= {row.id: row.user_id for row in self._connection.execute(query)}
+        return found
+
     def of_others(self, episode_ids: Collection[str], user_id: str) -> set[str]:
         """Return those of the episodes that are of another user than this one; none of nobody."""
         found: set[str] = set()

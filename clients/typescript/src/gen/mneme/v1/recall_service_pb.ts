@@ -18,7 +18,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi0AEKDlJhbmtpbmdXZWlnaHRzEhgKCW5laWdoYm9ycxgBIAEoAUIASACIAQESFgoHc2Vzc2lvbhgCIAEoAUIASAGIAQESFgoHcmVjZW5jeRgDIAEoAUIASAKIAQESGQoKaW1wb3J0YW5jZRgEIAEoAUIASAOIAQESFwoIcmVwZWF0ZWQYBSABKAFCAEgEiAEBQgwKCl9uZWlnaGJvcnNCCgoIX3Nlc3Npb25CCgoIX3JlY2VuY3lCDQoLX2ltcG9ydGFuY2VCCwoJX3JlcGVhdGVkIqYFCg1SZWNhbGxSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASEAoGc2NvcGVzGAIgAygJQgASFwoIYWdlbnRfaWQYAyABKAlCAEgAiAEBEhkKCnNlc3Npb25faWQYBCABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBSABKAlCAEgCiAEBEhYKB3Byb2plY3QYBiABKAlCAEgDiAEBEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgR0YWdzGAkgAygJQgASDwoFbGltaXQYCiABKAVCABITCgltaW5fc2NvcmUYCyABKAFCABIkCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIAEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzEhUKC2V2ZW50X3R5cGVzGA8gAygJQgASKgoMbWluX3NldmVyaXR5GBAgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCABIOCgRuYW1lGBEgASgJQgASEAoGYXV0aG9yGBIgASgJQgASFwoNY29udGV4dF90dXJucxgTIAEoBUIAEhIKCmV2ZXJ5X2NvcHkYFCABKAgSGAoObWluX2NvbmZpZGVuY2UYFSABKAFCABITCgZyZXJhbmsYFiABKAhIBIgBARIYChBpbmNsdWRlX2FyY2hpdmVkGBcgASgIQgsKCV9hZ2VudF9pZEINCgtfc2Vzc2lvbl9pZEIKCghfdXNlcl9pZEIKCghfcHJvamVjdEIJCgdfcmVyYW5rIj4KCVNjb3JlVGVybRIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgBEhQKDGNvbnRyaWJ1dGlvbhgDIAEoASI8CgpTY29yZVN0ZXBzEgsKA3N1bRgBIAEoARIPCgdoaWdoZXN0GAIgASgBEhAKCGV2aWRlbmNlGAMgASgBIoABCgpSZWNhbGxUdXJuEhEKCXNvdXJjZV9pZBgBIAEoCRISCgpldmVudF90eXBlGAIgASgJEg4KBmF1dGhvchgDIAEoCRIMCgR0ZXh0GAQgASgJEi0KCXRpbWVzdGFtcBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUQoNUmVjYWxsVmVyc2lvbhIRCglzb3VyY2VfaWQYASABKAkSLQoJdGltZXN0YW1wGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLoBAoMUmVjYWxsUmVzdWx0EhUKC3NvdXJjZV90eXBlGAEgASgJQgASEQoJc291cmNlX2lkGAIgASgJEg0KBXNjb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIMCgR0ZXh0GAUgASgJEi0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2Vzc2lvbl9pZBgHIAEoCRIQCghhZ2VudF9pZBgIIAEoCRIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSIgoFdGVybXMYCiADKAsyEy5tbmVtZS52MS5TY29yZVRlcm0SFgoOdGV4dF90cnVuY2F0ZWQYCyABKAgSDgoGY29waWVzGAwgASgDEi4KCmZpcnN0X3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3RfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJAoGYmVmb3JlGA8gAygLMhQubW5lbWUudjEuUmVjYWxsVHVybhIjCgVhZnRlchgQIAMoCzIULm1uZW1lLnYxLlJlY2FsbFR1cm4SJgoFb2xkZXIYESABKAsyFy5tbmVtZS52MS5SZWNhbGxWZXJzaW9uEiYKBW5ld2VyGBIgASgLMhcubW5lbWUudjEuUmVjYWxsVmVyc2lvbhIjCgVzdGVwcxgTIAEoCzIULm1uZW1lLnYxLlNjb3JlU3RlcHNCDQoLX3NpbWlsYXJpdHkiuQIKDlJlY2FsbFJlc3BvbnNlEicKB3Jlc3VsdHMYASADKAsyFi5tbmVtZS52MS5SZWNhbGxSZXN1bHQSFQoNdG90YWxfcmVzdWx0cxgCIAEoAxIoCgdvdXRjb21lGAMgASgOMhcubW5lbWUudjEuUmVjYWxsT3V0Y29tZRIWCg5zZWFyY2hlZF9jb3VudBgEIAEoAxIVCg1wZW5kaW5nX2NvdW50GAUgASgDEhkKEWNhbmRpZGF0ZXNfY2FwcGVkGAYgASgIEhIKCndvcmRzX29ubHkYByABKAgSDwoHcGFydGlhbBgIIAEoCBIXCgpjb25maWRlbmNlGAkgASgBSACIAQESJgoJcmVyYW5raW5nGAogASgOMhMubW5lbWUudjEuUmVyYW5raW5nQg0KC19jb25maWRlbmNlKnEKClJlY2FsbE1vZGUSGwoXUkVDQUxMX01PREVfVU5TUEVDSUZJRUQQABIWChJSRUNBTExfTU9ERV9IWUJSSUQQARIVChFSRUNBTExfTU9ERV9ERU5TRRACEhcKE1JFQ0FMTF9NT0RFX0xFWElDQUwQAyrqAQoNUmVjYWxsT3V0Y29tZRIeChpSRUNBTExfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhgKFFJFQ0FMTF9PVVRDT01FX0ZPVU5EEAESIQodUkVDQUxMX09VVENPTUVfTk9USElOR19TVE9SRUQQAhIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX01BVENIRVNfRklMVEVSUxADEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfQUJPVkVfTUlOX1NDT1JFEAQSJAogUkVDQUxMX09VVENPTUVfTk9USElOR19DT05GSURFTlQQBSpkCglSZXJhbmtpbmcSGQoVUkVSQU5LSU5HX1VOU1BFQ0lGSUVEEAASEgoOUkVSQU5LSU5HX0RPTkUQARISCg5SRVJBTktJTkdfTEFURRACEhQKEFJFUkFOS0lOR19GQUlMRUQQAzL9AgoNUmVjYWxsU2VydmljZRJACgZSZWNhbGwSFy5tbmVtZS52MS5SZWNhbGxSZXF1ZXN0GhgubW5lbWUudjEuUmVjYWxsUmVzcG9uc2UiA5ACARJtChVSZWNhbGxXaXRoQ2VydGlmaWNhdGUSJi5tbmVtZS52MS5SZWNhbGxXaXRoQ2VydGlmaWNhdGVSZXF1ZXN0GicubW5lbWUudjEuUmVjYWxsV2l0aENlcnRpZmljYXRlUmVzcG9uc2UiA5ACABJYCg5HZXRDZXJ0aWZpY2F0ZRIfLm1uZW1lLnYxLkdldENlcnRpZmljYXRlUmVxdWVzdBogLm1uZW1lLnYxLkdldENlcnRpZmljYXRlUmVzcG9uc2UiA5ACARJhChFWZXJpZnlDZXJ0aWZpY2F0ZRIiLm1uZW1lLnYxLlZlcmlmeUNlcnRpZmljYXRlUmVxdWVzdBojLm1uZW1lLnYxLlZlcmlmeUNlcnRpZmljYXRlUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_common]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi0AEKDlJhbmtpbmdXZWlnaHRzEhgKCW5laWdoYm9ycxgBIAEoAUIASACIAQESFgoHc2Vzc2lvbhgCIAEoAUIASAGIAQESFgoHcmVjZW5jeRgDIAEoAUIASAKIAQESGQoKaW1wb3J0YW5jZRgEIAEoAUIASAOIAQESFwoIcmVwZWF0ZWQYBSABKAFCAEgEiAEBQgwKCl9uZWlnaGJvcnNCCgoIX3Nlc3Npb25CCgoIX3JlY2VuY3lCDQoLX2ltcG9ydGFuY2VCCwoJX3JlcGVhdGVkIswFCg1SZWNhbGxSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASEAoGc2NvcGVzGAIgAygJQgASFwoIYWdlbnRfaWQYAyABKAlCAEgAiAEBEhkKCnNlc3Npb25faWQYBCABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBSABKAlCAEgCiAEBEhYKB3Byb2plY3QYBiABKAlCAEgDiAEBEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgR0YWdzGAkgAygJQgASDwoFbGltaXQYCiABKAVCABITCgltaW5fc2NvcmUYCyABKAFCABIkCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIAEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzEhUKC2V2ZW50X3R5cGVzGA8gAygJQgASKgoMbWluX3NldmVyaXR5GBAgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCABIOCgRuYW1lGBEgASgJQgASEAoGYXV0aG9yGBIgASgJQgASFwoNY29udGV4dF90dXJucxgTIAEoBUIAEhIKCmV2ZXJ5X2NvcHkYFCABKAgSGAoObWluX2NvbmZpZGVuY2UYFSABKAFCABITCgZyZXJhbmsYFiABKAhIBIgBARIYChBpbmNsdWRlX2FyY2hpdmVkGBcgASgIEhIKCGFueV90YWdzGBggAygJQgASEAoIb25seV9vd24YGSABKAhCCwoJX2FnZW50X2lkQg0KC19zZXNzaW9uX2lkQgoKCF91c2VyX2lkQgoKCF9wcm9qZWN0QgkKB19yZXJhbmsiPgoJU2NvcmVUZXJtEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAESFAoMY29udHJpYnV0aW9uGAMgASgBIjwKClNjb3JlU3RlcHMSCwoDc3VtGAEgASgBEg8KB2hpZ2hlc3QYAiABKAESEAoIZXZpZGVuY2UYAyABKAEigAEKClJlY2FsbFR1cm4SEQoJc291cmNlX2lkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkSDgoGYXV0aG9yGAMgASgJEgwKBHRleHQYBCABKAkSLQoJdGltZXN0YW1wGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJRCg1SZWNhbGxWZXJzaW9uEhEKCXNvdXJjZV9pZBgBIAEoCRItCgl0aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIugECgxSZWNhbGxSZXN1bHQSFQoLc291cmNlX3R5cGUYASABKAlCABIRCglzb3VyY2VfaWQYAiABKAkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEgwKBHRleHQYBSABKAkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAcgASgJEhAKCGFnZW50X2lkGAggASgJEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIiCgV0ZXJtcxgKIAMoCzITLm1uZW1lLnYxLlNjb3JlVGVybRIWCg50ZXh0X3RydW5jYXRlZBgLIAEoCBIOCgZjb3BpZXMYDCABKAMSLgoKZmlyc3RfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIkCgZiZWZvcmUYDyADKAsyFC5tbmVtZS52MS5SZWNhbGxUdXJuEiMKBWFmdGVyGBAgAygLMhQubW5lbWUudjEuUmVjYWxsVHVybhImCgVvbGRlchgRIAEoCzIXLm1uZW1lLnYxLlJlY2FsbFZlcnNpb24SJgoFbmV3ZXIYEiABKAsyFy5tbmVtZS52MS5SZWNhbGxWZXJzaW9uEiMKBXN0ZXBzGBMgASgLMhQubW5lbWUudjEuU2NvcmVTdGVwc0INCgtfc2ltaWxhcml0eSK5AgoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgSEgoKd29yZHNfb25seRgHIAEoCBIPCgdwYXJ0aWFsGAggASgIEhcKCmNvbmZpZGVuY2UYCSABKAFIAIgBARImCglyZXJhbmtpbmcYCiABKA4yEy5tbmVtZS52MS5SZXJhbmtpbmdCDQoLX2NvbmZpZGVuY2UqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKuoBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBBIkCiBSRUNBTExfT1VUQ09NRV9OT1RISU5HX0NPTkZJREVOVBAFKmQKCVJlcmFua2luZxIZChVSRVJBTktJTkdfVU5TUEVDSUZJRUQQABISCg5SRVJBTktJTkdfRE9ORRABEhIKDlJFUkFOS0lOR19MQVRFEAISFAoQUkVSQU5LSU5HX0ZBSUxFRBADMv0CCg1SZWNhbGxTZXJ2aWNlEkAKBlJlY2FsbBIXLm1uZW1lLnYxLlJlY2FsbFJlcXVlc3QaGC5tbmVtZS52MS5SZWNhbGxSZXNwb25zZSIDkAIBEm0KFVJlY2FsbFdpdGhDZXJ0aWZpY2F0ZRImLm1uZW1lLnYxLlJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlcXVlc3QaJy5tbmVtZS52MS5SZWNhbGxXaXRoQ2VydGlmaWNhdGVSZXNwb25zZSIDkAIAElgKDkdldENlcnRpZmljYXRlEh8ubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXF1ZXN0GiAubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXNwb25zZSIDkAIBEmEKEVZlcmlmeUNlcnRpZmljYXRlEiIubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXF1ZXN0GiMubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_common]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset means the
@@ -162,7 +162,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   scopes: string[];
 
   /**
-   * Of this agent.
+   * Of this agent, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string agent_id = 3;
@@ -178,7 +178,9 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   sessionId?: string;
 
   /**
-   * Of this user: of sessions serving them, and memories about them.
+   * Of this user, i.e. of sessions serving them and what these taught, and
+   * memories about them; and what is of nobody. See `only_own`. What was learned
+   * from sessions of several users is none of theirs alone: it is left out.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string user_id = 5;
@@ -186,7 +188,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   userId?: string;
 
   /**
-   * Of this project.
+   * Of this project, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string project = 6;
@@ -333,6 +335,22 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
    * @generated from field: bool include_archived = 23;
    */
   includeArchived: boolean;
+
+  /**
+   * With at least one of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   *
+   * @generated from field: repeated string any_tags = 24;
+   */
+  anyTags: string[];
+
+  /**
+   * Leave out what is of no user, agent or project where `user_id`, `agent_id`
+   * or `project` is given.
+   *
+   * @generated from field: bool only_own = 25;
+   */
+  onlyOwn: boolean;
 };
 
 /**
@@ -362,7 +380,7 @@ export type RecallRequestJson = {
   scopes?: string[];
 
   /**
-   * Of this agent.
+   * Of this agent, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string agent_id = 3;
@@ -378,7 +396,9 @@ export type RecallRequestJson = {
   sessionId?: string;
 
   /**
-   * Of this user: of sessions serving them, and memories about them.
+   * Of this user, i.e. of sessions serving them and what these taught, and
+   * memories about them; and what is of nobody. See `only_own`. What was learned
+   * from sessions of several users is none of theirs alone: it is left out.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string user_id = 5;
@@ -386,7 +406,7 @@ export type RecallRequestJson = {
   userId?: string;
 
   /**
-   * Of this project.
+   * Of this project, and what is of none; see `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string project = 6;
@@ -533,6 +553,22 @@ export type RecallRequestJson = {
    * @generated from field: bool include_archived = 23;
    */
   includeArchived?: boolean;
+
+  /**
+   * With at least one of these labels.
+   * Up to 64 entries, each up to 100 characters, on one line.
+   *
+   * @generated from field: repeated string any_tags = 24;
+   */
+  anyTags?: string[];
+
+  /**
+   * Leave out what is of no user, agent or project where `user_id`, `agent_id`
+   * or `project` is given.
+   *
+   * @generated from field: bool only_own = 25;
+   */
+  onlyOwn?: boolean;
 };
 
 /**
