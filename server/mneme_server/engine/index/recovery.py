@@ -198,7 +198,8 @@ def open_lexical(
         if lexical.copied is None:
             _put_words(source, lexical, live, replace=False)
         lexical.reached(position)
-        lexical.commit()  # The copy can wait, those who ask cannot.
+        if lexical.wants_commit_first:
+            lexical.commit()  # The copy can wait, those who ask cannot.
     except BaseException:
         lexical.discard()  # The store cannot be read, or building was stopped.
         raise
@@ -222,7 +223,6 @@ def _words_caught_up(
     saved = np.fromiter(map(touched.saved.__contains__, named.tolist()), bool, named.size)
     _put_words(source, lexical, named[known & saved], replace=True)
     lexical.remove(named[~known].tolist())
-    lexical.commit()
     return lexical.holds_exactly(live)
 
 

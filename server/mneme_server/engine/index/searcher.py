@@ -92,7 +92,9 @@ class Searcher:
         )
         if parsed is None or k < 1 or not selection.count:
             return NO_HITS
-        rows, scores = self._selected(self._lexical.search_waiting(parsed), selection)
+        rows, scores = self._selected(self._lexical.search_counted(parsed), selection)
+        if parsed.view.holds_all:
+            return self._ranked(rows, scores, k)
         narrowing = self._narrowings.of(selection)
         share = selection.count / max(narrowing.universe, selection.count)
         limit = int(k / share * _SPARE) + _SPARE_HITS
@@ -240,36 +242,32 @@ def word_evidence(
         selected: returns the scores of those that match and are selected.
     """
     view = parsed.view
-    waiting = {doc_id: document.counts(WordField.TEXT) for doc_id, document in view.waiting.items()}
 
-    def wait(terms: Sequence[str]) -> bool:
-        held = [i for i, counts in waiting.items() if all(term in counts for term in terms)]
-        if not held:
-            return False
-        found = WordMatch(np.array(held, np.int64), np.ones(len(held), np.float32), exhausted=True)
+    def counted(terms: Sequence[str]) -> bool:
+        held = view.counted.holding(terms)
+        found = WordMatch(held, np.ones(held.size, np.float32), exhausted=True)
         return selected(found).size > 0
 
     def together(terms: Sequence[str]) -> bool:
-        if wait(terms):
+        if counted(terms):
             return True
-        for limit in _LOOKED_AT:
+        for limit in _LOOKED_AT if not view.holds_all else ():
             match = lexical.with_all(parsed, terms, limit, within)
             found = selected(match).size > 0
             if found or match.exhausted:
                 return found
-        return True
+        return not view.holds_all
 
-    counted = list(waiting.values())
-    having = {term: view.searcher.doc_freq(WordField.TEXT.value, term) for term in parsed.terms}
-    weights = {
-        term: view.statistics.idf(WordField.TEXT, term, counted, count)
-        for term, count in having.items()
-    }
+    statistics = view.statistics
+    weights = {term: statistics.idf(WordField.TEXT, term) for term in parsed.terms}
     total = sum(weights.values())
-    held = {term for term, count in having.items() if count}
-    if not everything:
-        held = _selected_of(lexical, parsed, sorted(held), within, selected)
-    held |= {term for term in having if term not in held and wait([term])}
+    held = {term for term in weights if statistics.frequency(WordField.TEXT, term)}
+    if view.holds_all:
+        held = held if everything else {term for term in held if counted([term])}
+    else:
+        if not everything:
+            held = _selected_of(lexical, parsed, sorted(held), within, selected)
+        held |= {term for term in weights if term not in held and counted([term])}
     here = sum(weight for term, weight in weights.items() if term in held)
     words_of = map(lexical.words_of, identifiers[:_MOST_NAMES])
     names = [ways for ways in words_of if any(ways)]

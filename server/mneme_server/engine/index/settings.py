@@ -37,16 +37,23 @@ class IndexSettings:
     """And the share of all vectors."""
     commit_after: int = 5_000
     """Documents waiting until whoever adds more commits them first: the background is behind."""
-    commit_from: int = 64
-    """Documents waiting from which they are soon committed in the background: to score them one by
-    one takes time."""
+    counted_limit: int = 2_000
+    """Documents up to which the words of all are counted in memory, some 700 bytes each: so many
+    are looked through about as fast as tantivy finds the best of them."""
+    commit_from: int = 256
+    """Documents waiting from which they are soon committed in the background: a commit costs as
+    much as some hundred documents in it."""
+    commit_characters: int = 1_000_000
+    """And the characters that they have."""
     commit_share: float = 0.05
-    """And the share of the committed ones: only those are counted for how rare a word is."""
+    """And, of more than are counted, the share of the committed ones: only those tell how rare a
+    word is."""
     commit_delay_s: float = 0.25
     """Seconds until then."""
+    quiet_s: float = 300.0
+    """Seconds without additions after which fewer are committed, too, and the copy is written."""
     writer_idle_s: float = 10.0
-    """Seconds until fewer are committed, too, and seconds without additions after which the lexical
-    writer gives its memory back."""
+    """And those after which the lexical writer gives its memory back, if there is one."""
     words_unused_s: float = 10.0
     """Seconds without additions or searches after which the words' files are closed. While they are
     open tantivy takes as much processor time in three seconds as it takes to open them, of a large

@@ -116,7 +116,7 @@ class TenantIndex:
         if loaded.new:
             self._upkeep.save_soon()  # Behind the call: who opens it waits for no disk.
         self._upkeep.vectors_changed(self._saved.lacks(self._position))
-        if self._lexical.has_writer:
+        if self._lexical.has_writer or self._lexical.waiting:
             self._upkeep.words_changed()
         self._upkeep.words_used()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import threading
 import time
 import weakref
@@ -18,6 +19,8 @@ from mneme_server.engine.index.words.lexical import LexicalIndex
 
 _RETRY_S = 30.0
 _IDLE_S = 60.0
+_SOONER_S = 1.0
+"""What is to be done sooner by less than that is done when it was to be done."""
 _log = structlog.get_logger(__name__)
 
 
@@ -57,7 +60,7 @@ class Upkeep:
         self._running = threading.Lock()
         self._vectors_due = False
         self._commit_due = False
-        self._tidy_due = False
+        self._tidy_at = math.inf
         self._rest_due = False
         self._not_before = 0.0
 
@@ -80,12 +83,12 @@ class Upkeep:
         if not self._commit_due and self._lexical.wants_commit:
             self._commit_due = True
             self._schedule(self._settings.commit_delay_s, weakref.WeakMethod(self._commit_words))
-        if not self._tidy_due:
-            self._tidy_due = True
-            self._schedule(self._settings.writer_idle_s, weakref.WeakMethod(self._tidy_words))
+        self._tidy_later()
 
     def words_used(self) -> None:
-        """Note that words were searched: the files are open now."""
+        """Note that words were searched: the files are open now, and may have been written."""
+        if self._lexical.has_writer and not self._stop.is_set():
+            self._tidy_later()
         if not self._rest_due and not self._stop.is_set():
             self._rest_due = True
             self._schedule(self._settings.words_unused_s, weakref.WeakMethod(self._rest_words))
@@ -164,22 +167,31 @@ class Upkeep:
             if not self._stop.is_set():
                 lexical = self._lexical
                 self._attempt(lexical.release_writer if lexical.wants_copy else lexical.commit)
+                self._tidy_later()
 
     def _tidy_words(self) -> None:
-        """Commit the few that wait; when nothing has come for long, release the writer."""
+        """When nothing has come for long, commit the few that wait and release the writer."""
         with self._running:
-            self._tidy_due = False
+            self._tidy_at = math.inf
             if self._stop.is_set():
                 return
-            left_s = self._settings.writer_idle_s - self._lexical.idle_for()
-            if left_s <= 0:
+            if self._until_quiet_s() <= 0:
                 self._attempt(self._lexical.release_writer)
                 self.words_used()
-                return
-            self._attempt(self._lexical.commit)
-            if not self._tidy_due:
-                self._tidy_due = True
-                self._schedule(left_s, weakref.WeakMethod(self._tidy_words))
+            else:
+                self._tidy_later()
+
+    def _tidy_later(self) -> None:
+        left_s = max(0.0, self._until_quiet_s())
+        at = time.monotonic() + left_s
+        if at < self._tidy_at - _SOONER_S:
+            self._tidy_at = at
+            self._schedule(left_s, weakref.WeakMethod(self._tidy_words))
+
+    def _until_quiet_s(self) -> float:
+        settings = self._settings
+        quiet_s = settings.writer_idle_s if self._lexical.has_writer else settings.quiet_s
+        return quiet_s - self._lexical.idle_for()
 
     def _rest_words(self) -> None:
         """Let the words rest, unless they were used a moment ago."""

@@ -127,7 +127,7 @@ def test_texts_that_follow_each_other_have_the_words_of_each(first: str, second:
 def best(index: LexicalIndex, query: str) -> int | None:
     parsed = index.parse(query, {WordField.TEXT: 1.0})
     assert parsed is not None
-    found = [index.search_waiting(parsed), index.search(parsed, 10)]
+    found = [index.search_counted(parsed), index.search(parsed, 10)]
     scored = [
         (score, int(doc_id))
         for match in found

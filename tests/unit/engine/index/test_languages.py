@@ -63,7 +63,7 @@ def found(lexical: LexicalIndex, query: str) -> set[int]:
     parsed = lexical.parse(query, {WordField.TEXT: 1.0})
     if parsed is None:
         return set()
-    matches = lexical.search(parsed, 100), lexical.search_waiting(parsed)
+    matches = lexical.search(parsed, 100), lexical.search_counted(parsed)
     return {int(doc_id) for match in matches for doc_id in match.doc_ids}
 
 

@@ -37,7 +37,7 @@ def scored(
     if parsed is None:
         return []
     found: list[tuple[int, float]] = []
-    for match in (lexical.search(parsed, 100), lexical.search_waiting(parsed)):
+    for match in (lexical.search(parsed, 100), lexical.search_counted(parsed)):
         found += zip(match.doc_ids.tolist(), match.scores.tolist(), strict=True)
     return sorted(found, key=lambda hit: (-hit[1], -hit[0]))
 
@@ -78,7 +78,7 @@ def test_what_waits_is_found_at_once(tmp_path: Path) -> None:
 
 
 def test_what_waits_is_scored_as_what_is_committed(tmp_path: Path) -> None:
-    lexical = opened(tmp_path)
+    lexical = opened(tmp_path, counted_limit=0)
     texts = [
         "the parser broke again",
         "the build broke",
@@ -110,12 +110,12 @@ def test_of_a_replaced_document_only_the_new_words_count_while_it_waits(tmp_path
     lexical.add([event(1, "before"), event(2, "before")])
     lexical.commit()
     lexical.add([event(1, "after")])
-    assert find(lexical, "before after") == [1, 2]
+    assert find(lexical, "before after") == [2, 1]
     assert find(lexical, "before") == [2]
 
 
 def test_when_much_waits_a_search_commits_it(tmp_path: Path) -> None:
-    lexical = opened(tmp_path)
+    lexical = opened(tmp_path, counted_limit=100)
     lexical.add([event(i, f"word{i}") for i in range(1, 300)])
     assert find(lexical, "word250") == [250]
     assert lexical.waiting == 0
@@ -127,12 +127,12 @@ def test_changes_while_a_commit_is_written_are_not_lost(
     lexical = opened(tmp_path)
     write = lexical._write
 
-    def write_while_others_change(*args: Any) -> None:
+    def write_while_others_change(*args: Any, counted: bool) -> None:
         monkeypatch.setattr(lexical, "_write", write)
         lexical.add([event(1, "replaced")])
         lexical.remove([2])
         lexical.add([event(4, "late")], replace=False)
-        write(*args)
+        write(*args, counted=counted)
 
     monkeypatch.setattr(lexical, "_write", write_while_others_change)
     lexical.add([event(1, "first"), event(2, "second"), event(3, "third")])
@@ -148,7 +148,7 @@ def test_what_could_not_be_committed_keeps_waiting(
 ) -> None:
     lexical = opened(tmp_path)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, counted: bool) -> None:
         raise ValueError("the disk is full")
 
     with monkeypatch.context() as patch:
@@ -244,7 +244,7 @@ def test_of_a_very_long_query_the_rarest_words_count(tmp_path: Path) -> None:
 
 
 def test_a_search_can_be_restricted_to_some_documents(tmp_path: Path) -> None:
-    lexical = opened(tmp_path)
+    lexical = opened(tmp_path, counted_limit=0)
     lexical.add([event(i, "same words", session_id=f"s{i % 3}") for i in range(1, 30)])
     lexical.add([event(30, "same words", kind=LESSON)])
     lexical.commit()

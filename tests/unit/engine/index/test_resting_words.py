@@ -48,7 +48,7 @@ def found(words: LexicalIndex, query: str) -> list[tuple[int, float]]:
     parsed = words.parse(query, WEIGHTS)
     if parsed is None:
         return []
-    matches = words.search(parsed, 100), words.search_waiting(parsed)
+    matches = words.search(parsed, 100), words.search_counted(parsed)
     hits = [hit for m in matches for hit in zip(m.doc_ids.tolist(), m.scores.tolist(), strict=True)]
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
@@ -150,7 +150,7 @@ def rows(index: TenantIndex) -> list[int]:
 
 
 def test_an_index_that_nobody_uses_has_its_words_rest_time_and_again(tmp_path: Path) -> None:
-    index = opened(tmp_path, with_herons(20), words_unused_s=0.01, writer_idle_s=0.01)
+    index = opened(tmp_path, with_herons(20), words_unused_s=0.01, quiet_s=0.01)
     before = None
     for _ in range(3):
         eventually(lambda: not index._lexical.is_open)

@@ -376,7 +376,7 @@ def test_of_equal_scores_the_newest_document_comes_first(home: Home) -> None:
 
 
 def test_of_many_equal_scores_the_newest_come_first_wherever_the_words_lie(home: Home) -> None:
-    index = home.open()
+    index = home.open(IndexSettings(counted_limit=100))
     documents = [event(i, "exactly the same") for i in range(1, 500)]
     home.source.put(documents)
     index.add_documents(documents)
@@ -442,7 +442,7 @@ def test_a_graph_survives_closing_and_grows_afterwards(home: Home) -> None:
 
 
 def test_waiting_words_are_committed_and_the_writer_released_without_a_search(home: Home) -> None:
-    index = home.open(replace(GRAPHED, commit_delay_s=0.01, writer_idle_s=0.05))
+    index = home.open(replace(GRAPHED, quiet_s=0.05))
     home.record(index, 3)
     eventually(lambda: index.stats().lexical_waiting == 0)
     eventually(lambda: not index.stats().lexical_writer)

@@ -27,15 +27,16 @@ from mneme_server.engine.index.files import (
     write_sealed,
 )
 from mneme_server.engine.index.words.analysis import TEXTS_OF, WordField, Words
-from mneme_server.engine.index.words.bm25 import WaitingDocument
+from mneme_server.engine.index.words.counted import WaitingDocument
 
 ID = "doc_id"
 LANGUAGE = "language"
+_COUNTS = "counts"
 ANALYZER = "mneme_en"
 _SESSION = "session"
 _KIND = "kind"
-_FIELDS = ",".join([*(field.value for field in WordField), _SESSION, _KIND, LANGUAGE])
-LAYOUT = f"8:{ANALYZER}:{_FIELDS}"
+_FIELDS = ",".join([*(field.value for field in WordField), _SESSION, _KIND, LANGUAGE, _COUNTS])
+LAYOUT = f"9:{ANALYZER}:{_FIELDS}"
 """Names the form of the files; what has another one is built again when it is opened. Its number
 grows when words are made otherwise."""
 _HEAP_BYTES = 15_000_000  # The least that tantivy accepts for a thread.
@@ -56,13 +57,14 @@ def tantivy_schema() -> tantivy.Schema:
     builder.add_text_field(_SESSION, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(_KIND, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field(_COUNTS, stored=True)
     for field in WordField:
         builder.add_text_field(field.value, tokenizer_name=ANALYZER, index_option="freq")
     return builder.build()
 
 
-def tantivy_document(waiting: WaitingDocument, words: Words) -> tantivy.Document:
-    """Return what is written of a document."""
+def tantivy_document(waiting: WaitingDocument, words: Words, *, counted: bool) -> tantivy.Document:
+    """Return what is written of a document; `counted`, how often it has its words, too."""
     document, language = waiting.document, waiting.language
     # A number of another type than the schema's would kill the writer's thread at the next flush.
     made = tantivy.Document()
@@ -70,6 +72,8 @@ def tantivy_document(waiting: WaitingDocument, words: Words) -> tantivy.Document
     made.add_text(_KIND, document.kind.name)
     if document.session_id:
         made.add_text(_SESSION, document.session_id)
+    if counted:
+        made.add_bytes(_COUNTS, waiting.counts)
     if language:
         made.add_text(LANGUAGE, language)
         # The fields' own analyzer is the English one.
@@ -112,6 +116,22 @@ def sessions_query(schema: tantivy.Schema, session_ids: Sequence[str]) -> Query:
 def kinds_query(schema: tantivy.Schema, names: Sequence[str]) -> Query:
     """Return what finds the documents of kinds of memory."""
     return Query.term_set_query(schema, _KIND, names)
+
+
+def counts_in(searcher: Searcher) -> dict[int, bytes] | None:
+    """Return how often each document has its words, by its id; None where that was not written of
+    every one."""
+    if not searcher.num_docs:
+        return {}
+    hits = searcher.search(Query.all_query(), searcher.num_docs, count=False).hits
+    places = [place for _, place in hits]
+    found: dict[int, bytes] = {}
+    for doc_id, place in zip(searcher.fast_field_values(ID, places), places, strict=True):
+        counts = searcher.doc(place).get_first(_COUNTS)
+        if counts is None or doc_id is None:
+            return None
+        found[int(doc_id)] = bytes(counts)
+    return found
 
 
 class WordFiles:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import replace as altered
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -22,13 +20,15 @@ from mneme_server.engine.corpus.feed import START, Position
 from mneme_server.engine.index import scratch
 from mneme_server.engine.index.settings import IndexLog, IndexSettings, NoLog
 from mneme_server.engine.index.words.analysis import QueryWords, WordField, Words
-from mneme_server.engine.index.words.bm25 import Statistics, WaitingDocument, score
+from mneme_server.engine.index.words.bm25 import Statistics, WordStatistics
+from mneme_server.engine.index.words.counted import CountedWords, WaitingDocument
 from mneme_server.engine.index.words.files import (
     ID,
     LANGUAGE,
     LAYOUT,
     SavedWords,
     WordFiles,
+    counts_in,
     id_range_query,
     ids_query,
     kinds_query,
@@ -50,6 +50,8 @@ twice as many: all together write no more than the last one and as much again.""
 _LISTED_AT_ONCE = 50_000
 _LONGEST_QUERY = 100_000
 _CONSIDERED_TERMS = 2_048
+_EACH_KNOWN = 100
+"""Bytes of an entry of a dictionary, and of the object that it holds."""
 _NOTHING = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
@@ -58,10 +60,12 @@ class LexicalIndex:
     tantivy's files to be opened again, which takes a millisecond or less.
 
     What is added waits in memory until it is committed: by `commit`, or by `keep_up` when much has
-    come together, or a search finds so much that its ranking would not last. Searches see it at
-    once. tantivy works in a folder of the process (`scratch`); `release_writer` writes a copy. What
-    came after the last copy is gone after a crash; the owner compares `holds_exactly` and `doc_ids`
-    with the database at opening.
+    come together. Searches see it at once. Of a tenant with few documents all are counted in memory
+    (`IndexSettings.counted_limit`), and no score depends on what is committed; of another one how
+    rare a word is follows from what is, and a search commits what would change that. tantivy works
+    in a folder of the process (`scratch`); `release_writer` writes a copy. What came after the last
+    copy is gone after a crash; the owner adds it again from the database, and compares
+    `holds_exactly`.
 
     Args:
         folder: where the copy lies; made when it does not exist.
@@ -78,7 +82,8 @@ class LexicalIndex:
         self._committing = threading.RLock()
         self._changing = threading.Lock()  # Guards what follows; never held for long.
         self._waiting: Mapping[int, WaitingDocument] = {}
-        self._removed: set[int] = set()
+        self._waiting_characters = 0
+        self._removed: frozenset[int] = frozenset()
         self._touched = self._searched = time.monotonic()
         self._discarded = False
         self._uncopied = self._documents = 0
@@ -119,10 +124,21 @@ class LexicalIndex:
         return len(self._waiting)
 
     @property
+    def wants_commit_first(self) -> bool:
+        """Whether what waits should be committed before anybody searches: how rare words are
+        changes with it, and with that the scores of all documents, unless all are counted."""
+        return self.wants_commit and not self._seen().holds_all
+
+    @property
     def wants_commit(self) -> bool:
         """Whether what waits should be committed soon; see `IndexSettings`."""
+        if self._waiting_characters >= self._settings.commit_characters:
+            return True
+        changes = max(self.waiting, len(self._removed))
+        if self._documents + self.waiting <= self._settings.counted_limit:
+            return changes >= self._settings.commit_from
         share = self._settings.commit_share * self._documents
-        return self.waiting > min(self._settings.commit_from - 1, share)
+        return changes > min(self._settings.commit_from - 1, share)
 
     @property
     def has_writer(self) -> bool:
@@ -138,7 +154,9 @@ class LexicalIndex:
     def memory_bytes(self) -> int:
         """Bytes of its files, which lie in memory where the system offers that, of the writer and
         of what waits."""
-        return self._files.bytes + _WAITING_BYTES * self.waiting
+        view = self._view
+        counted = 0 if view is None else view.counted_bytes
+        return self._files.bytes + _WAITING_BYTES * self.waiting + counted
 
     def idle_for(self) -> float:
         """Return the seconds since the last addition or removal."""
@@ -154,7 +172,10 @@ class LexicalIndex:
         with self._changing:
             self._touched = time.monotonic()
             if replace:
-                self._removed |= added.keys()
+                self._removed = self._removed.union(added)
+            self._waiting_characters += sum(
+                len(one.document.text) + len(one.document.context) for one in added.values()
+            )
             self._wait({**self._waiting, **added})
 
     def keep_up(self) -> None:
@@ -167,7 +188,7 @@ class LexicalIndex:
         gone = set(doc_ids)
         with self._changing:
             self._touched = time.monotonic()
-            self._removed |= gone
+            self._removed = self._removed.union(gone)
             self._wait({i: w for i, w in self._waiting.items() if i not in gone})
 
     def commit(self) -> None:
@@ -178,12 +199,13 @@ class LexicalIndex:
         """
         with self._committing:
             with self._changing:
-                batch, removed = self._waiting, frozenset(self._removed)
-                reached = self._reached
+                batch, removed, reached = self._waiting, self._removed, self._reached
+                characters = self._waiting_characters
             if not batch and not removed:
                 self._committed = reached
                 return
-            self._write(batch.values(), removed)
+            few = self._documents + len(batch) - len(removed) <= self._settings.counted_limit
+            self._write(batch.values(), removed, counted=few)
             self._uncopied += len(batch) + len(removed)
             self._committed = reached
             with self._changing:
@@ -192,7 +214,8 @@ class LexicalIndex:
                 # Replaced or removed while it was written: to be deleted by the next commit.
                 stale = {i for i, w in batch.items() if w is not now.get(i)}
                 self._removed = (self._removed - removed) | stale
-                self._view = self._viewed()
+                self._waiting_characters -= characters
+                self._view = self._viewed(self._view, batch, removed)
 
     @property
     def wants_copy(self) -> bool:
@@ -212,7 +235,7 @@ class LexicalIndex:
             if self._files.has_writer:
                 self._files.release_writer()
                 with self._changing:
-                    self._view = self._viewed()
+                    self._view = self._viewed(self._view)
             if self._uncopied or self._committed != (self.copied or START):
                 self._saved.save(self._folder, self._committed)
                 self._uncopied, self._copied_documents = 0, self._documents
@@ -249,21 +272,28 @@ class LexicalIndex:
             self._remove()
 
     def holds_exactly(self, doc_ids: DocIds) -> bool:
-        """Whether the committed index holds these documents and no others.
+        """Whether the index holds these documents and no others, with what waits.
 
         Compares count, sum, least and greatest, which takes milliseconds for any size.
         """
-        searcher = self._seen().searcher
-        if searcher.num_docs != doc_ids.size:
+        view = self._seen()
+        waiting = np.fromiter(view.waiting, np.int64, len(view.waiting))
+        among = Query.all_query()
+        if changed := view.removed.union(view.waiting):
+            others = (Occur.MustNot, ids_query(self._schema, sorted(changed)))
+            among = Query.boolean_query([(Occur.Must, among), others])
+        found = view.searcher.aggregate(among, {"ids": {"stats": {"field": ID}}})["ids"]
+        count = int(found["count"])
+        if count + waiting.size != doc_ids.size:
             return False
         if not doc_ids.size:
             return True
-        found = searcher.aggregate(Query.all_query(), {"ids": {"stats": {"field": ID}}})["ids"]
+        ends = [int(end) for end in (found["min"], found["max"]) if count]
+        ends += [int(waiting.min()), int(waiting.max())] if waiting.size else []
         return (
-            int(found["count"]) == doc_ids.size
-            and int(found["sum"]) == int(doc_ids.sum())
-            and int(found["min"]) == int(doc_ids.min())
-            and int(found["max"]) == int(doc_ids.max())
+            int(found["sum"] or 0) + int(waiting.sum()) == int(doc_ids.sum())
+            and min(ends) == int(doc_ids.min())
+            and max(ends) == int(doc_ids.max())
         )
 
     def doc_ids(self) -> DocIds:
@@ -278,9 +308,8 @@ class LexicalIndex:
         return np.concatenate(parts)
 
     def parse(self, query: str, weights: Mapping[WordField, float]) -> ParsedQuery | None:
-        """See `WordSearch.parse`. What the background would commit soon is committed first: how
-        rare words are changes with it, and with that the scores of all documents."""
-        if self.wants_commit:
+        """See `WordSearch.parse`."""
+        if self.wants_commit_first:
             self._try_to_commit()
         return self._search.parse(self._seen(), query, weights)
 
@@ -288,9 +317,9 @@ class LexicalIndex:
         """See `WordSearch.terms`."""
         return self._search.terms(self._seen(), query)
 
-    def search_waiting(self, parsed: ParsedQuery) -> WordMatch:
-        """See `WordSearch.search_waiting`."""
-        return self._search.search_waiting(parsed)
+    def search_counted(self, parsed: ParsedQuery) -> WordMatch:
+        """See `WordSearch.search_counted`."""
+        return self._search.search_counted(parsed)
 
     def search(self, parsed: ParsedQuery, limit: int, within: Query | None = None) -> WordMatch:
         """See `WordSearch.search`."""
@@ -338,16 +367,21 @@ class LexicalIndex:
         except ValueError as error:
             self._log.warning("words could not be committed", error=str(error))
 
-    def _write(self, added: Iterable[WaitingDocument], removed: Iterable[int]) -> None:
+    def _write(
+        self, added: Iterable[WaitingDocument], removed: Iterable[int], *, counted: bool
+    ) -> None:
         with self._changing:
             self._opened()  # Now, so that no search does it while they are written.
-        self._files.write(removed, (tantivy_document(waiting, self._words) for waiting in added))
+        made = (tantivy_document(waiting, self._words, counted=counted) for waiting in added)
+        self._files.write(removed, made)
 
     def _wait(self, waiting: Mapping[int, WaitingDocument]) -> None:
         """Have others wait from now on. Holds `_changing`."""
         self._waiting = waiting
+        if not waiting:
+            self._waiting_characters = 0
         if self._view is not None:
-            self._view = altered(self._view, waiting=waiting)
+            self._view = View(self._view.committed, waiting, self._removed)
 
     def _seen(self) -> View:
         """Return what a search sees now."""
@@ -378,15 +412,22 @@ class LexicalIndex:
             self._view = view
         return view
 
-    def _viewed(self) -> View:
+    def _viewed(
+        self,
+        before: View | None = None,
+        added: Mapping[int, WaitingDocument] | None = None,
+        removed: Collection[int] = (),
+    ) -> View:
+        """Return what a search sees now. Holds `_changing`.
+
+        Args:
+            before: what it saw before these were `added` and `removed`, if that is known.
+        """
         searcher = self._files.searcher()
         self._documents = searcher.num_docs
-        return View(
-            searcher,
-            Statistics(searcher, self._schema),
-            frozenset(code for code in STEMMERS if searcher.doc_freq(LANGUAGE, code)),
-            self._waiting,
-        )
+        counts = None if before is None else before.committed.counts_with(added or {}, removed)
+        committed = Committed(searcher, self._schema, self._settings.counted_limit, counts)
+        return View(committed, self._waiting, self._removed)
 
     def _remove(self) -> None:
         with self._committing, self._changing:
@@ -454,7 +495,7 @@ class WordSearch:
         if len(terms) <= self._query_terms:
             return terms
         terms = terms[:_CONSIDERED_TERMS]
-        frequencies = [view.searcher.doc_freq(WordField.TEXT.value, term) for term in terms]
+        frequencies = [view.statistics.frequency(WordField.TEXT, term) for term in terms]
         rare = sorted((n, i) for i, n in enumerate(frequencies) if n)
         kept = sorted(i for _, i in rare[: self._query_terms])
         return [terms[i] for i in kept]
@@ -463,30 +504,30 @@ class WordSearch:
         """Whether a query has words besides those that only say how it is put."""
         return self.words.tells(query[:_LONGEST_QUERY], view.languages())
 
-    def search_waiting(self, parsed: ParsedQuery) -> WordMatch:
-        """Return all matching documents that are not committed yet, in no order."""
+    def search_counted(self, parsed: ParsedQuery) -> WordMatch:
+        """Return all matching documents of those that are counted in memory, in no order."""
         view = parsed.view
-        if not view.waiting:
-            return WordMatch(*_NOTHING, exhausted=True)
-        found = score(view.waiting.values(), parsed.terms, parsed.weights, view.statistics)
+        found = view.counted.score(parsed.terms, parsed.weights, view.statistics)
         return WordMatch(*found, exhausted=True)
 
     def search(self, parsed: ParsedQuery, limit: int, within: Query | None = None) -> WordMatch:
-        """Return the best `limit` committed documents; those `within`, if given."""
-        query = parsed.query
+        """Return the best `limit` of the committed documents that are not counted in memory; those
+        `within`, if given."""
+        view, query = parsed.view, parsed.query
+        if view.holds_all:
+            return WordMatch(*_NOTHING, exhausted=True)
         if within is not None:
             query = Query.boolean_query(
                 [(Occur.Must, Query.const_score_query(within, 0.0)), (Occur.Must, query)]
             )
-        searcher = parsed.view.searcher
-        hits = searcher.search(query, limit, count=False).hits
+        hits = view.searcher.search(query, limit, count=False).hits
         exhausted = len(hits) < limit
         if not hits:
             return WordMatch(*_NOTHING, exhausted)
         found, addresses = zip(*hits, strict=True)
-        doc_ids, scores = ids_of(searcher, addresses), np.array(found, np.float32)
-        if parsed.view.waiting:  # Of a replaced document only the waiting form counts.
-            newest = ~np.isin(doc_ids, list(parsed.view.waiting))
+        doc_ids, scores = ids_of(view.searcher, addresses), np.array(found, np.float32)
+        if view.waiting:  # Of a replaced document only the waiting form counts.
+            newest = ~np.isin(doc_ids, list(view.waiting))
             doc_ids, scores = doc_ids[newest], scores[newest]
         return WordMatch(doc_ids, scores, exhausted)
 
@@ -523,28 +564,141 @@ class WordMatch(NamedTuple):
     """Whether there are no more than these."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class View:
-    """What a search sees: the committed documents, and those that wait for the next commit."""
+class Committed:
+    """The committed documents, and how often each has its words, which is read when it is first
+    asked for.
 
-    searcher: tantivy.Searcher
-    statistics: Statistics
-    committed_languages: frozenset[str]
-    waiting: Mapping[int, WaitingDocument]
+    Args:
+        searcher: of them.
+        schema: of their index.
+        counted_limit: of more they are not counted.
+        counts: how often each has its words, where that is known.
+    """
+
+    def __init__(
+        self,
+        searcher: tantivy.Searcher,
+        schema: tantivy.Schema,
+        counted_limit: int,
+        counts: Mapping[int, bytes] | None = None,
+    ) -> None:
+        self.searcher = searcher
+        self.statistics = Statistics(searcher, schema)
+        self.languages = frozenset(code for code in STEMMERS if searcher.doc_freq(LANGUAGE, code))
+        self.counted_limit = counted_limit
+        self._known = counts
+        self._read = counts is not None
+
+    @property
+    def known(self) -> Mapping[int, bytes]:
+        """What of `counts` is in memory."""
+        return self._known or {}
+
+    def counts(self) -> Mapping[int, bytes] | None:
+        """Return how often each has its words, by its id; None where it was not written of all of
+        them."""
+        if not self._read:
+            self._known = counts_in(self.searcher)
+            self._read = True
+        return self._known
+
+    def counts_with(
+        self, added: Mapping[int, WaitingDocument], removed: Collection[int]
+    ) -> Mapping[int, bytes] | None:
+        """Return what `counts` are after these changes, if that is known."""
+        known = self._known
+        if known is None or len(known) + len(added) - len(removed) > self.counted_limit:
+            return None
+        changed = set(removed).union(added)
+        left = {doc_id: counts for doc_id, counts in known.items() if doc_id not in changed}
+        if len(left) + len(added) > self.counted_limit:
+            return None
+        return left | {doc_id: waiting.counts for doc_id, waiting in added.items()}
+
+
+class View:
+    """What a search sees: the committed documents, and those that wait for the next commit.
+
+    Args:
+        committed: those that are committed.
+        waiting: those that wait, by their ids; they replace those that are committed.
+        removed: what is no more of what is committed, and other ids.
+    """
+
+    def __init__(
+        self,
+        committed: Committed,
+        waiting: Mapping[int, WaitingDocument],
+        removed: frozenset[int],
+    ) -> None:
+        self.committed = committed
+        self.waiting = waiting
+        self.removed = removed
+        self._counted: CountedWords | None = None
+        self._holds_all: bool | None = None
+
+    @property
+    def searcher(self) -> tantivy.Searcher:
+        """Searches the committed documents."""
+        return self.committed.searcher
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether all documents are `counted`."""
+        if self._holds_all is None:
+            self._count()
+        return bool(self._holds_all)
+
+    @property
+    def counted(self) -> CountedWords:
+        """The documents that are counted in memory: all, or those that wait."""
+        return self._counted or self._count()
+
+    @property
+    def counted_bytes(self) -> int:
+        """Bytes of what is counted, as far as it was asked for."""
+        known = self.committed.known
+        arrays = 0 if self._counted is None else self._counted.nbytes
+        return arrays + sum(map(len, known.values())) + _EACH_KNOWN * len(known)
+
+    @property
+    def statistics(self) -> WordStatistics:
+        """What scores are computed with: those of all documents, or of the committed ones."""
+        alone = self.holds_all or not self.searcher.num_docs
+        return self.counted if alone else self.committed.statistics
 
     def languages(self) -> frozenset[str]:
         """Return the languages besides English that some of them are in."""
-        if not self.waiting:
-            return self.committed_languages
-        return self.committed_languages.union(
-            document.language for document in self.waiting.values() if document.language
-        )
+        if self.holds_all:
+            return self.counted.languages
+        return self.committed.languages | self.counted.languages
 
     def has(self, word: str) -> bool:
         """Whether a text holds a word."""
-        return self.searcher.doc_freq(WordField.TEXT.value, word) > 0 or any(
-            word in document.counts(WordField.TEXT) for document in self.waiting.values()
+        return (
+            self.counted.frequency(WordField.TEXT, word) > 0
+            or self.statistics.frequency(WordField.TEXT, word) > 0
         )
+
+    def _count(self) -> CountedWords:
+        waiting = {doc_id: one.counts for doc_id, one in self.waiting.items()}
+        committed = self._committed_counts()
+        self._holds_all = committed is not None
+        self._counted = counted = CountedWords((committed or {}) | waiting)
+        return counted
+
+    def _committed_counts(self) -> dict[int, bytes] | None:
+        """Return how often the committed documents that still are have their words; None where
+        there are too many to count all."""
+        limit, waiting = self.committed.counted_limit, len(self.waiting)
+        if self.searcher.num_docs + waiting - len(self.removed) > limit:
+            return None
+        committed = self.committed.counts()
+        if committed is None:
+            return None
+        changed = self.removed.union(self.waiting)
+        left = {doc_id: counts for doc_id, counts in committed.items() if doc_id not in changed}
+        return None if len(left) + waiting > limit else left
 
 
 class ParsedQuery(NamedTuple):
