@@ -105,7 +105,7 @@ def test_a_change_that_an_index_missed_is_found_while_a_watcher_holds_the_tenant
 @pytest.mark.parametrize(
     ("owner", "method", "mode", "left"),
     [
-        (LexicalIndex, "search", HYBRID, DENSE),
+        (LexicalIndex, "search_counted", HYBRID, DENSE),
         (LexicalIndex, "parse", LEXICAL, DENSE),
         (DenseIndex, "search", HYBRID, LEXICAL),
     ],
@@ -140,7 +140,7 @@ def test_what_is_written_while_an_index_is_built_again_is_found_in_it(api: Api) 
         return built
 
     with mock.patch.object(TenantIndex, "rebuilt", slowly):
-        with _failing_once(LexicalIndex, "search", PanicException("out of bounds")):
+        with _failing_once(LexicalIndex, "search_counted", PanicException("out of bounds")):
             recall(api, "heron")
         assert building.wait(60)
         for n in range(50, 80):  # More changes than are applied in one step.
@@ -160,7 +160,7 @@ def test_an_index_that_cannot_be_built_is_tried_again(api: Api) -> None:
     record(api, event("the heron stood in the reeds", id="heron"), wait=True)
     with (
         _failing_once(TenantIndex, "rebuilt", OSError("no space")),
-        _failing_once(LexicalIndex, "search", PanicException("out of bounds")),
+        _failing_once(LexicalIndex, "search_counted", PanicException("out of bounds")),
     ):
         recall(api, "heron")
         _until(lambda: _whole(api, "heron"))
@@ -186,7 +186,7 @@ def test_a_server_stops_while_an_index_is_built_again(tmp_path: Path) -> None:
     with local_server(tmp_path / "data") as server:
         api = server.keys.tenant()
         record(api, *[event(f"heron number {n}") for n in range(50)], wait=True)
-        with _failing_once(LexicalIndex, "search", PanicException("out of bounds")):
+        with _failing_once(LexicalIndex, "search_counted", PanicException("out of bounds")):
             recall(api, "heron")
         secret = api.secret
     with local_server(tmp_path / "data") as server:

@@ -122,10 +122,11 @@ def test_what_is_recalled_once_nothing_waits_is_recalled_so_afterwards(
         assert isinstance(index, TenantIndex)
         if known:
             record(api, *events(known, "old"), wait=True)
-            eventually(index.stats, lambda seen: not seen.lexical_waiting)
+            index.write()
         record(api, *events(new, "new"), wait=wait)
         at_once = eventually(lambda: recall(api, _ASKED), lambda seen: not seen.pending_count)
-        eventually(index.stats, lambda seen: not seen.lexical_waiting)  # By the background.
+        index.write()
+        assert not index.stats().lexical_waiting
     assert scores_of(recall(api, _ASKED)) == scores_of(at_once)
 
 

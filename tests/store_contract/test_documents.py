@@ -102,15 +102,16 @@ def test_the_queue_gives_what_is_due_the_oldest_first(store: Store) -> None:
         assert unit.queue.next_due_us() == 0
 
 
-def test_what_is_embedded_leaves_the_queue_with_its_vector(store: Store) -> None:
-    numbers = _add(store, "a", "b")
+@pytest.mark.parametrize("count", [2, 8, 9, 30])
+def test_what_is_embedded_leaves_the_queue_with_its_vector(store: Store, count: int) -> None:
+    numbers = _add(store, *(f"n{number}" for number in range(count)))
     with store.write() as unit:
-        due = unit.queue.due(FOREVER, 10)
-        unit.documents.remove(EVENT, ["a"])  # Meanwhile.
-        unit.queue.finish(due, _vectors(1, 2))
-    batch = store.source.vectors_after(0, 10)
+        due = unit.queue.due(FOREVER, count)
+        unit.documents.remove(EVENT, ["n0"])  # Meanwhile.
+        unit.queue.finish(due, _vectors(*range(count)))
+    batch = store.source.vectors_after(0, count)
     assert batch.doc_ids.tolist() == numbers[1:]
-    assert batch.vectors.tolist() == [[2.0, 0.0]]
+    assert batch.vectors.tolist() == [[float(number), 0.0] for number in range(1, count)]
     with store.read() as unit:
         assert (unit.queue.depth(), unit.queue.next_due_us()) == (0, None)
 
@@ -128,10 +129,12 @@ def test_vectors_are_numbered_in_the_order_of_writing(store: Store) -> None:
     assert rest.doc_ids.tolist() == [later]
 
 
-def test_a_text_that_was_embedded_before_has_its_vector_already(store: Store) -> None:
+@pytest.mark.parametrize("others", [0, 1, 8, 30])
+def test_a_text_that_was_embedded_before_has_its_vector_already(store: Store, others: int) -> None:
     _add(store, "a", vectors=_vectors(3))
     with store.read() as unit:
-        found = unit.queue.known_vectors(["what a says", "what nobody says"])
+        unknown = [f"what nobody says {number}" for number in range(others)]
+        found = unit.queue.known_vectors(["what a says", *unknown])
     assert {text: vector.tolist() for text, vector in found.items()} == {"what a says": [3.0, 0.0]}
 
 

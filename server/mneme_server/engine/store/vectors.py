@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,38 @@ _DEPTH = Prepared(
     .select_from(embedding_queue)
     .where(embedding_queue.c.tenant_id == bindparam("tenant"))
 )
+_DUE = Prepared(
+    select(embedding_queue.c.doc_id, embedding_queue.c.attempts, documents.c.text)
+    .join(
+        documents,
+        (unindexed(documents.c.tenant_id) == embedding_queue.c.tenant_id)
+        & (documents.c.doc_id == embedding_queue.c.doc_id),
+    )
+    .where(
+        embedding_queue.c.tenant_id == bindparam("tenant"),
+        embedding_queue.c.due_at <= bindparam("now"),
+    )
+    .order_by(embedding_queue.c.doc_id)
+    .limit(bindparam("most"))
+)
+_NEXT_DUE = Prepared(
+    select(func.min(embedding_queue.c.due_at)).where(
+        embedding_queue.c.tenant_id == bindparam("tenant")
+    )
+)
+_WAITS = Prepared(
+    select(embedding_queue.c.doc_id).where(
+        embedding_queue.c.tenant_id == bindparam("tenant"),
+        embedding_queue.c.doc_id == bindparam("doc"),
+    )
+)
+_KNOWN = Prepared(
+    select(vectors.c.content_hash, vectors.c.vector).where(
+        vectors.c.tenant_id == bindparam("tenant"), vectors.c.content_hash == bindparam("hash")
+    )
+)
+_FEW = 8
+"""Rows that are looked up one by one: it takes less than to have a statement written for them."""
 
 
 def content_hash(text: str) -> bytes:
@@ -123,27 +155,14 @@ class SqlEmbeddingQueue:
         self._changes = changes
 
     def due(self, now: int, limit: int) -> Sequence[QueuedText]:
-        query = (
-            select(embedding_queue.c.doc_id, embedding_queue.c.attempts, documents.c.text)
-            .join(
-                documents,
-                (unindexed(documents.c.tenant_id) == embedding_queue.c.tenant_id)
-                & (documents.c.doc_id == embedding_queue.c.doc_id),
-            )
-            .where(embedding_queue.c.tenant_id == self._tenant_id, embedding_queue.c.due_at <= now)
-            .order_by(embedding_queue.c.doc_id)
-            .limit(limit)
-        )
-        rows = all_rows(self._connection, query).rows
+        given = {"tenant": self._tenant_id, "now": now, "most": limit}
+        rows = all_rows(self._connection, _DUE, given).rows
         # A damaged text is embedded as far as it can be read: it must not hold up the others.
         return [QueuedText(row.doc_id, row.attempts, readable(row.text)) for row in rows]
 
     def next_due_us(self) -> int | None:
-        query = select(func.min(embedding_queue.c.due_at)).where(
-            embedding_queue.c.tenant_id == self._tenant_id
-        )
-        earliest: int | None = self._connection.execute(query).scalar_one()
-        return earliest
+        row = _NEXT_DUE.first(self._connection, {"tenant": self._tenant_id})
+        return None if row is None or row[0] is None else int(row[0])
 
     def depth(self) -> int:
         found = _DEPTH.first(self._connection, {"tenant": self._tenant_id})
@@ -155,12 +174,7 @@ class SqlEmbeddingQueue:
 
     def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
         hashes = {text: content_hash(text) for text in texts}
-        rows: list[Row[Any]] = []
-        for some in chunks(set(hashes.values())):
-            query = select(vectors.c.content_hash, vectors.c.vector).where(
-                vectors.c.tenant_id == self._tenant_id, vectors.c.content_hash.in_(some)
-            )
-            rows += self._connection.execute(query)
+        rows = self._with_hashes(set(hashes.values()))
         length = vector_bytes(self._connection, self._tenant_id) if rows else None
         found = {
             row.content_hash: np.frombuffer(row.vector, STORED_VECTOR)
@@ -169,18 +183,29 @@ class SqlEmbeddingQueue:
         }
         return {text: found[hash_] for text, hash_ in hashes.items() if hash_ in found}
 
+    def _with_hashes(self, hashes: Collection[bytes]) -> list[Row[Any]]:
+        rows: list[Row[Any]] = []
+        if len(hashes) <= _FEW:
+            for one in hashes:
+                rows += _KNOWN.all(self._connection, {"tenant": self._tenant_id, "hash": one})
+            return rows
+        for some in chunks(hashes):
+            query = select(vectors.c.content_hash, vectors.c.vector).where(
+                vectors.c.tenant_id == self._tenant_id, vectors.c.content_hash.in_(some)
+            )
+            rows += self._connection.execute(query)
+        return rows
+
     def finish(self, embedded: Sequence[QueuedText], matrix: Matrix) -> None:
         doc_ids = [item.doc_id for item in embedded]
-        left: set[int] = set()
+        left = self._those_left(doc_ids)
         for some in chunks(doc_ids):
-            mine = (
-                embedding_queue.c.tenant_id == self._tenant_id,
-                embedding_queue.c.doc_id.in_(some),
+            self._connection.execute(
+                delete(embedding_queue).where(
+                    embedding_queue.c.tenant_id == self._tenant_id,
+                    embedding_queue.c.doc_id.in_(some),
+                )
             )
-            left.update(
-                self._connection.execute(select(embedding_queue.c.doc_id).where(*mine)).scalars()
-            )
-            self._connection.execute(delete(embedding_queue).where(*mine))
         rows = [row for row, doc_id in enumerate(doc_ids) if doc_id in left]
         if not rows:
             return
@@ -189,6 +214,20 @@ class SqlEmbeddingQueue:
             insert_vectors(self._connection, self._tenant_id, pairs, matrix[rows])
         )
         self._changes.queued -= len(rows)
+
+    def _those_left(self, doc_ids: Sequence[int]) -> set[int]:
+        """Return which of these documents still wait."""
+        if len(doc_ids) <= _FEW:
+            given = ({"tenant": self._tenant_id, "doc": doc_id} for doc_id in doc_ids)
+            return {row[0] for one in given for row in _WAITS.all(self._connection, one)}
+        left: set[int] = set()
+        for some in chunks(doc_ids):
+            query = select(embedding_queue.c.doc_id).where(
+                embedding_queue.c.tenant_id == self._tenant_id,
+                embedding_queue.c.doc_id.in_(some),
+            )
+            left.update(self._connection.execute(query).scalars())
+        return left
 
     def defer(self, doc_ids: Sequence[int], *, until_us: int, error: str) -> None:
         statement = (

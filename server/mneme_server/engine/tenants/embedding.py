@@ -66,8 +66,7 @@ class EmbeddingPipeline(TenantWorker):
                     return unit.queue.next_due_us()
                 texts = list({item.text for item in queued})
                 known = dict(unit.queue.known_vectors(texts))
-            self._embed(tenant, queued, texts, known)
-        return now_us()
+            return self._embed(tenant, queued, texts, known)
 
     def _embed(
         self,
@@ -75,7 +74,8 @@ class EmbeddingPipeline(TenantWorker):
         queued: Sequence[QueuedText],
         texts: Sequence[str],
         known: dict[str, Matrix],
-    ) -> None:
+    ) -> int | None:
+        """Embed what is due; return when the tenant's next turn comes."""
         missing = [text for text in texts if text not in known]
         hopeless: set[str] = set()
         failure = self._embed_missing(missing, known, hopeless) if missing else None
@@ -95,6 +95,8 @@ class EmbeddingPipeline(TenantWorker):
                 unit.queue.defer(
                     [item.doc_id for item in late], until_us=until_us, error=str(failure)
                 )
+            # Of a full batch more is left, as a rule; else whoever adds more wakes this.
+            next_us = now_us() if len(queued) == self._batch else unit.queue.next_due_us()
         if lost:
             _log.error(
                 "texts cannot be embedded, and are found by their words alone",
@@ -105,6 +107,7 @@ class EmbeddingPipeline(TenantWorker):
                 "texts could not be embedded, will be tried again", tenant=tenant.tenant_id,
                 texts=len(late), retry_in_s=delay_s, error=str(failure),
             )  # fmt: skip
+        return next_us
 
     def _try_last(
         self, queued: Sequence[QueuedText], known: dict[str, Matrix], hopeless: set[str]
