@@ -77,18 +77,20 @@ def _of_connections(lending: Sequence[Lending]) -> Iterator[Gauge]:
 
 def _of_servers(runtime: Runtime, cluster: Cluster) -> Iterator[Gauge]:
     def most(value: Callable[[OpenTenant], float]) -> float:
-        return max(map(value, runtime.tenants.in_use(FOLLOWED_S)), default=0.0)
+        in_use = runtime.tenants.in_use(FOLLOWED_S)
+        return max((value(one) for one in in_use if one.is_followed_closely), default=0.0)
 
     leases = cluster.leases
     yield Gauge(
         "mneme_feed_lag_rows",
-        "Rows of its feed that the index of a tenant in use has yet to follow, of the one that has"
-        " most.",
+        "Rows of its feed that the index of a tenant that is searched often has yet to follow, of"
+        " the one that has most.",
         lambda: most(lambda tenant: tenant.index_lag),
     )
     yield Gauge(
         "mneme_index_age_seconds",
-        "Since the index of a tenant in use held all that there was, of the one that is oldest.",
+        "Since the index of a tenant that is searched often held all that there was, of the one"
+        " that is oldest.",
         lambda: most(lambda tenant: tenant.index_age_s),
     )
     yield Gauge(

@@ -17,6 +17,7 @@ from mneme.v1 import episode_pb2 as episode_pb
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import learn_service_pb2 as learn_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
+from mneme_server.common.consistency import ConsistencyToken
 from mneme_server.common.identity import KeyScope
 from mneme_server.engine.corpus.freshness import OLDEST_S
 from mneme_server.engine.store.postgres.node import PostgresNode
@@ -35,6 +36,11 @@ def written(api: Api, text: str, id: str) -> str:
     """Record an event; return the token of the answer."""
     request = events_pb.RecordEventsRequest(events=[event(text, id=id)])
     return token_of(api.events.RecordEvents, request)
+
+
+def token_number(token: str) -> int:
+    """Return the row of the feed that a token names."""
+    return ConsistencyToken.parse(token).number
 
 
 def token_of(rpc: Any, request: Message) -> str:
@@ -122,7 +128,7 @@ def test_a_watch_shows_what_another_server_records_though_its_own_has_closed_the
 def test_a_tenant_that_was_not_searched_for_long_shows_at_once_what_was_written_meanwhile(
     two: tuple[LocalServer, LocalServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its feed is not looked at each time then: the call does so."""
+    """Its feed is looked at now and then: the call does so, too."""
     one, other = two
     here = one.keys.tenant("acme")
     there = other.keys.key("acme-1")
@@ -130,12 +136,40 @@ def test_a_tenant_that_was_not_searched_for_long_shows_at_once_what_was_written_
     cluster = other.application.runtime.servers
     assert cluster is not None
     monkeypatch.setattr(cluster, "_hear", lambda _now: None)
-    monkeypatch.setattr("mneme_server.engine.corpus.tenant._ASKED_FOR_S", 0.0)
     for number in range(3):
         record(here, event(f"the heron ate fish{number}", id=f"e{number}"))
         time.sleep(2 * OLDEST_S)  # Else what there was before it may be shown.
         shown = patiently(partial(texts, there, f"fish{number}"))
         assert shown == [f"the heron ate fish{number}"]
+
+
+def test_a_server_that_nobody_asks_reads_nothing_until_somebody_does_and_then_all_at_once(
+    two: tuple[LocalServer, LocalServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = two
+    here = one.keys.tenant("acme")
+    there = other.keys.key("acme-1")
+    record(here, event("the heron ate", id="e0"), wait=True)
+    assert texts(there, "heron") == ["the heron ate"]
+    (tenant,) = other.application.runtime.tenants.open_tenants(["acme-1"])
+    eventually(lambda: tenant.index_lag == 0 and not tenant.is_followed_closely, "it is not quiet")
+    read: list[int] = []
+    changes_after = tenant._index._changes_after
+    monkeypatch.setattr(
+        tenant._index, "_changes_after",
+        lambda place, limit: read.append(place.number) or changes_after(place, limit),
+    )  # fmt: skip
+    for number in range(20):
+        record(here, event(f"the heron ate fish{number}", id=f"f{number}"), wait=True)
+    newest = token_number(written(here, "a grebe", "g1"))
+    eventually(lambda: tenant.index_lag >= 20, "it does not know where the feed is")
+    assert read == []
+    time.sleep(2 * OLDEST_S)  # Else what there was before it may be shown.
+    assert texts(there, "grebe") == ["a grebe"]
+    assert len(read) == 1, "what was behind was read in parts"
+    assert tenant._index.current.position.number >= newest
+    for number in range(20):
+        assert f"the heron ate fish{number}" in texts(there, f"fish{number}")
 
 
 def test_both_record_and_each_text_is_embedded_once(

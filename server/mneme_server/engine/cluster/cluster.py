@@ -1,8 +1,10 @@
 """Serving tenants that other servers serve, too: following what they write, and sharing the work.
 
-One thread asks for the newest rows of the feeds of all open tenants, every 50 ms at the latest;
-what another server tells of a commit only shortens the wait, and may get lost. Another thread tells
-the others of this server's commits, of as many at once as there were meanwhile.
+One thread asks for the newest rows of the feeds of open tenants: every 50 ms of those that are
+searched often or watched here, now and then of the others. Whoever searches one of these asks for
+itself, so a server that nobody asks does nothing but that. What another server tells of a commit
+only shortens the wait, and may get lost; who has no use for it does not listen. Another thread
+tells the others of this server's commits, of as many at once as there were meanwhile.
 """
 
 from __future__ import annotations
@@ -27,17 +29,23 @@ from mneme_server.engine.tenants import local_disk
 from mneme_server.engine.tenants.registry import TenantRegistry
 
 ASKED_EVERY_S = 0.05
-_LEAST_PAUSE_S = 0.005
+"""How often the feeds are asked for of tenants that are followed closely."""
+SLOWLY_S = 0.5
+"""How often those are of others that are in use."""
+_LEAST_PAUSE_S = 0.02
+"""Between two looks, however much others tell of."""
+_LEARNT_S = 5.0
+"""How long after somebody trained, or wanted to, claims are looked for with each look."""
 _BEAT_S = 1.5
 _SWEPT_S = 2.0
 _LOOKED_S = 15.0
 _ERASED_S = 0.5
 """How often is looked what was erased by way of other servers."""
-_QUIET_AT_ONCE = 8
-"""Of so many tenants that are open, and not in use, the feeds are looked at each time, in turns:
-what that takes does not grow with how many there are."""
+_QUIET_AT_ONCE = 40
+"""Of so many tenants that are open, and not in use, the feeds are looked at each slow time, in
+turns: what that takes does not grow with how many there are."""
 _AGAIN_S = 0.5
-_TELL_AT_MOST_EVERY_S = 0.01
+_TELL_AT_MOST_EVERY_S = 0.02
 _STOP_S = 5.0
 
 _log = structlog.get_logger(__name__)
@@ -109,6 +117,8 @@ class Cluster:
         self._handing_over: set[str] = set()
         self._counts: CountExchange = _NoExchange()
         self._beaten_s = self._swept_s = self._looked_s = self._erased_s = float("-inf")
+        self._heard_s = float("-inf")
+        self._was_told = False
         self._quiet: list[str] = []
         self._watched: Callable[[], Collection[str]] = tuple
         self._heard: dict[str, Position] = {}
@@ -226,8 +236,15 @@ class Cluster:
         now = time.monotonic()
         if now - self._beaten_s >= _BEAT_S:
             self._beat(now)
-        self._hear(now)
-        self._share()
+        slowly = now - self._heard_s >= SLOWLY_S
+        if slowly:
+            self._heard_s = now
+        if slowly or self._was_told:
+            self._hear(now, quiet=slowly)
+        else:
+            self._hear_closely(now)
+        if slowly or self._was_told or self.training.was_asked(_LEARNT_S):
+            self._share()
         if now - self._erased_s >= _ERASED_S:
             self._erased_s = now
             if due := self._node.due():
@@ -239,12 +256,39 @@ class Cluster:
         if now - self._looked_s >= _LOOKED_S:
             self._looked_s = now
             self._look_again()
-        if not self._stopping.wait(_LEAST_PAUSE_S):
-            self._node.listen(max(0.0, ASKED_EVERY_S - (time.monotonic() - now)))
+        self._rest(now)
 
-    def _hear(self, now: float) -> None:
+    def _rest(self, now: float) -> None:
+        """Wait for the next look."""
+        close = self._is_close()
+        until = now + (ASKED_EVERY_S if close else SLOWLY_S)
+        listens = bool(self._others) and (close or bool(self.leases.held()))
+        self._was_told = False
+        pause_s = _LEAST_PAUSE_S if listens else until - time.monotonic()
+        self._node.hear(listens)
+        if not self._stopping.wait(max(0.0, pause_s)) and listens:
+            self._was_told = self._node.listen(max(0.0, until - time.monotonic()))
+
+    def _is_close(self) -> bool:
+        """Tell whether there is something to look for every moment."""
+        if self._watched() or self.training.was_asked(_LEARNT_S):
+            return True
+        return any(one.is_followed_closely for one in self._tenants.in_use(FOLLOWED_S))
+
+    def _hear_closely(self, now: float) -> None:
+        """Ask for the feeds of tenants that are followed closely."""
+        in_use = self._tenants.in_use(FOLLOWED_S)
+        self._ask({one.tenant_id: one for one in in_use if one.is_followed_closely}, now)
+
+    def _hear(self, now: float, *, quiet: bool = True) -> None:
+        """Ask for the feeds of tenants in use, and with `quiet` of some others that are open."""
         tenants = {tenant.tenant_id: tenant for tenant in self._tenants.in_use(FOLLOWED_S)}
-        tenants |= {tenant.tenant_id: tenant for tenant in self._some_quiet()}
+        if quiet:
+            tenants |= {tenant.tenant_id: tenant for tenant in self._some_quiet()}
+        self._ask(tenants, now)
+
+    def _ask(self, tenants: Mapping[str, OpenTenant], now: float) -> None:
+        """Ask for the feeds of these, and of those that are watched."""
         watched = dict.fromkeys(self._watched())
         self._heard = {name: at for name, at in self._heard.items() if name in watched}
         if not tenants and not watched:

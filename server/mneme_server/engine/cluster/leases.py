@@ -53,7 +53,7 @@ class NodeLeases:
         self._elsewhere: dict[str, float] = {}
         self._left_until_s: dict[str, float] = {}  # Those that are, or were just, given up.
         self._wanted: set[str] = set()
-        self._alive_until_s = float("-inf")
+        self._alive_until_s = self._asked_s = float("-inf")
         self.taken = self.lost_count = 0
         """How many were taken since the start, and how many of them another server took over."""
 
@@ -69,7 +69,7 @@ class NodeLeases:
         Raises:
             Unavailable: the store cannot be reached, or does not know that this server lives.
         """
-        now = time.monotonic()
+        now = self._asked_s = time.monotonic()
         self._require_alive(now)
         with self._lock:
             held = self._held.get(tenant_id)
@@ -133,6 +133,10 @@ class NodeLeases:
             self.give_back(fence)
             with self._lock:
                 self._left_until_s[tenant_id] = time.monotonic() + _LEFT_S
+
+    def was_asked(self, within_s: float) -> bool:
+        """Tell whether somebody asked for a lease here so many seconds ago, or less."""
+        return time.monotonic() - self._asked_s < within_s
 
     def name_of(self, tenant_id: str) -> str:
         """Return what the lease of a tenant is called."""

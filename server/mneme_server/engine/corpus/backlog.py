@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from mneme_server.common.errors import (
@@ -16,6 +17,8 @@ from mneme_server.engine.corpus.live_index import LiveIndex
 
 _TEXTS_PER_SECOND = 500
 """How fast they are embedded, to tell a refused caller when to come back; measured on two cores."""
+_COUNTED_S = 1.0
+"""How often it is counted in the store what others queue, while the index does not follow."""
 
 
 class Backlog:
@@ -48,6 +51,7 @@ class Backlog:
         self._writing = writing
         self._limit = limit
         self._size = size
+        self._counted_s = float("-inf")
         self.miscounted = False
 
     @property
@@ -61,10 +65,10 @@ class Backlog:
         if self.miscounted and self._writing.acquire(blocking=False):
             try:
                 index = self._index.current
-                if index.partial:
-                    self.count_again()
-                else:  # No query: those have no vector yet.
+                if not (index.partial or self._index.lag):  # No query: those have no vector yet.
                     self._size = max(0, index.document_count - index.vector_count)
+                elif self._size or time.monotonic() - self._counted_s >= _COUNTED_S:
+                    self.count_again()
             finally:
                 self._writing.release()
         return self._size
@@ -81,6 +85,7 @@ class Backlog:
             self._size = max(1, self._size)
         else:
             self.miscounted = False
+            self._counted_s = time.monotonic()
 
     @property
     def is_long(self) -> bool:

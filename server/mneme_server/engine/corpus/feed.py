@@ -67,6 +67,14 @@ class FeedRow:
     embedded: Ranges = ()
     everything: bool = False
 
+    @property
+    def documents(self) -> int:
+        """How many documents it names; one that came with its vector counts twice."""
+        runs = [*self.embedded]
+        for kind in self.kinds:
+            runs += (*kind.saved, *kind.removed)
+        return sum(last - first + 1 for first, last in runs)
+
 
 class Feed(Protocol):
     """A tenant's feed, in one transaction."""

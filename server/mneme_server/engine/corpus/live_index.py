@@ -1,9 +1,9 @@
 """A tenant's index as a follower of the feed, while it is in use.
 
 What is committed is passed on at once. Whatever the index missed, here or of what another process
-wrote, is caught up from the feed; an index that fails is built again beside the old one and takes
-its place. Calls, writes and watches go on meanwhile; what a failed index still finds is answered,
-marked as partial.
+wrote, is caught up from the feed: soon while it is followed closely, else when somebody asks, all
+at once; an index that fails is built again beside the old one and takes its place. Calls, writes
+and watches go on meanwhile; what a failed index still finds is answered, marked as partial.
 """
 
 from __future__ import annotations
@@ -25,8 +25,15 @@ _log = structlog.get_logger(__name__)
 
 _FEW = 8
 """Rows that are caught up while writers wait; more are caught up before."""
-_ROWS = 16
-"""Rows that are caught up in one go, while writers wait."""
+_ROWS = 64
+"""Rows that are caught up in one go, while writers wait. What several of them name is read once."""
+_IN_A_CALL_S = 0.25
+"""How long a call that asks catches up itself; then it waits for a thread that goes on."""
+_DOCUMENTS = 1_000
+"""Documents that rows caught up in one go come to at most, but for those of one row."""
+_MOST_BEHIND = 1_000
+"""Rows that an index may lack that nobody asks: the first who does waits for no more. So many take
+a fraction of what they would have taken one by one."""
 _STEADY = 20.0
 """An index that works for less than so many times as long as it took to build waits for the next
 one, ever longer: else whatever it fails at would keep the server building."""
@@ -37,6 +44,11 @@ _LONGEST_DELAY_S = 60.0
 
 
 C = TypeVar("C", bound=Cache)
+
+
+def always() -> bool:
+    """Follow a feed closely, whoever asks."""
+    return True
 
 
 class LiveIndex(Generic[C]):
@@ -50,6 +62,8 @@ class LiveIndex(Generic[C]):
         lazily: what was missed is made up for by a thread of its own, always: nobody waits for it.
         what: what it is called in the log.
         after: nothing that takes long is done in the background before this is set.
+        closely: tells whether it catches up with whatever it is told of, or waits until somebody
+            asks.
 
     Raises:
         Unavailable: the store cannot be read now.
@@ -65,6 +79,7 @@ class LiveIndex(Generic[C]):
         lazily: bool = False,
         what: str = "index",
         after: threading.Event | None = None,
+        closely: Callable[[], bool] = always,
     ) -> None:
         self._tenant_id = tenant_id
         self._changes_after = changes_after
@@ -72,6 +87,7 @@ class LiveIndex(Generic[C]):
         self._lazily = lazily
         self._what = what
         self._after = after
+        self._closely = closely
         self._order = threading.Lock()  # Changes and the swap, one after the other.
         self._replacing = threading.Lock()  # One index takes another's place at a time.
         self._starting = threading.Lock()  # Guards the next two; never held for long.
@@ -110,7 +126,7 @@ class LiveIndex(Generic[C]):
             return
         with self._order:
             self._know(change.position.number)
-            if not self._pass_on(change, change.position):
+            if not self._pass_on(change, change.position) and self._is_due():
                 self._mend() if self._lazily else self._catch_up_soon()
         self._tell()
 
@@ -128,6 +144,31 @@ class LiveIndex(Generic[C]):
                     self._moved, lambda: self.holds(number) or self._closing.is_set(), timeout_s
                 )
         return self.holds(number)
+
+    def know_of(self, number: int) -> None:
+        """Take note of a row that the store has; catch up soon, if it is followed closely."""
+        self._know(number)
+        if not self.holds(number) and self._is_due():
+            self._mend()
+
+    def come_to(self, number: int) -> None:
+        """Have the index hold what there is up to a row that the store has: here and now, or what
+        takes long soon.
+
+        Raises:
+            Abandoned: nobody waits for the call any more.
+        """
+        if self.holds(number):
+            return
+        self._know(number)
+        until = time.monotonic() + _IN_A_CALL_S
+        while time.monotonic() < until:
+            with deadline.holding(self._order):
+                before = self._current.position
+                if self.holds(number) or not self._step_up() or self._current.position == before:
+                    break
+            self._tell()
+        self._mend()
 
     def learn_of(self, number: int) -> bool:
         """Have the index catch up to a row that the store has, soon; tell whether it has."""
@@ -232,7 +273,7 @@ class LiveIndex(Generic[C]):
                 if most is not None and len(rows) > most:
                     self._mend()
                     return
-                self._by_turns(index.catching_up(rows))
+                self._by_turns(index.catching_up(_together(rows)))
         except Unavailable:  # It is no fault of the index.
             raise
         except BaseException as error:
@@ -249,6 +290,10 @@ class LiveIndex(Generic[C]):
                 )
                 self._thread.start()
 
+    def _is_due(self) -> bool:
+        """Tell whether to catch up though nobody asks."""
+        return self._closely() or self.lag > _MOST_BEHIND
+
     def _is_behind(self) -> bool:
         return self._current.partial or self._current.position.number < self._head
 
@@ -262,28 +307,30 @@ class LiveIndex(Generic[C]):
                     return
             if self._current.partial:
                 self._try_to_replace()
-            elif not self._step_up():
-                self._closing.wait(_LEAST_S)
+            else:
+                with self._order:
+                    came_on = self._step_up()
+                if not came_on:
+                    self._closing.wait(_LEAST_S)
             self._tell()
 
     def _step_up(self) -> bool:
-        """Catch up by some rows; writers go on in between. Returns False where the store cannot be
-        read now."""
-        with self._order:
-            index = self._current
-            try:
-                rows = self._changes_after(index.position, _ROWS)
-                if rows:
-                    self._by_turns(index.catching_up(rows))
-                else:  # There is no such row as somebody told of.
-                    with self._starting:
-                        self._head = index.position.number
-            except Unavailable:
-                return False
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                index.missed(error)
+        """Catch up by some rows. Returns False where the store cannot be read now, or has none.
+        Holds the order."""
+        index = self._current
+        try:
+            rows = self._changes_after(index.position, _ROWS)
+            if rows:
+                self._by_turns(index.catching_up(_together(rows)))
+            else:  # There is no such row as somebody told of.
+                with self._starting:
+                    self._head = index.position.number
+        except Unavailable:
+            return False
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            index.missed(error)
         return True
 
     def _try_to_replace(self) -> None:
@@ -335,6 +382,16 @@ class LiveIndex(Generic[C]):
         """Return what one that was built has to catch up with: nothing once the tenant is being
         closed, as one that was stopped half-way never comes to the end."""
         return () if self._closing.is_set() else self._changes_after(built.position, _ROWS)
+
+
+def _together(rows: Sequence[FeedRow]) -> Sequence[FeedRow]:
+    """Return the first of some rows, as many as are caught up with in one go."""
+    documents = 0
+    for number, row in enumerate(rows):
+        documents += row.documents
+        if number and documents > _DOCUMENTS:
+            return rows[:number]
+    return rows
 
 
 def _delay_s(failures: int, took_s: float) -> float:

@@ -50,8 +50,13 @@ class Node(Protocol):
         """What was erased by way of one server, and the others have yet to leave nothing of."""
         ...
 
-    def listen(self, seconds: float) -> None:
-        """Wait until another server tells of a commit, or the time is up."""
+    def hear(self, told: bool) -> None:
+        """Be told of others' commits from now on, or not."""
+        ...
+
+    def listen(self, seconds: float) -> bool:
+        """Wait until another server tells of a commit, or of work that it wants done, or the time
+        is up; return whether one told."""
         ...
 
     def tell(self) -> None:
@@ -83,8 +88,8 @@ class Node(Protocol):
         ...
 
     def want(self, tenants: Collection[str]) -> Collection[str]:
-        """Have who holds the leases of these tenants look what there is to do; return the tenants
-        of which somebody does who lives."""
+        """Have who holds the leases of these tenants look what there is to do, and tell the others
+        of it; return the tenants of which somebody does who lives."""
         ...
 
     def wanted(self) -> Sequence[str]:

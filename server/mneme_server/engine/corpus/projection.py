@@ -14,7 +14,7 @@ from typing import Generic, Protocol
 from mneme_server.engine.corpus.cache import Cache, CorpusChange, Steps
 from mneme_server.engine.corpus.document import MemoryKind, MemoryView
 from mneme_server.engine.corpus.feed import FeedRow, LostPlace, Position
-from mneme_server.engine.corpus.live_index import LiveIndex
+from mneme_server.engine.corpus.live_index import LiveIndex, always
 from mneme_server.engine.corpus.ports import MemoryReader
 from mneme_server.engine.corpus.tenant_store import TenantStore, U_co
 
@@ -58,6 +58,7 @@ class ShownMemories(Generic[U_co]):
         head: the newest row of the feed.
         by_turns: see `LiveIndex`.
         after: see `LiveIndex`.
+        closely: see `LiveIndex`.
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class ShownMemories(Generic[U_co]):
         by_turns: Callable[[Steps], None],
         *,
         after: threading.Event | None = None,
+        closely: Callable[[], bool] = always,
     ) -> None:
         self._store = store
+        self._closely = closely
         self._live: LiveIndex[Projection] | None = None
         if projection is None:
             return
@@ -85,8 +88,9 @@ class ShownMemories(Generic[U_co]):
             lazily=True,
             what="projection",
             after=after,
+            closely=closely,
         )
-        self._live.learn_of(head.number)
+        self._live.know_of(head.number)
 
     @property
     def projection(self) -> Projection | None:
@@ -115,15 +119,21 @@ class ShownMemories(Generic[U_co]):
             return
         number = change.position.number
         current = self._live.current
-        if current.position.number == number - 1 and current.takes(change):
+        is_next = current.position.number == number - 1
+        if is_next and self._closely() and current.takes(change):
             self._live.apply(change)
         else:
-            self._live.learn_of(number)
+            self._live.know_of(number)
 
     def learn_of(self, number: int) -> None:
         """Have the copy follow, soon, up to a row that the store has."""
         if self._live is not None:
             self._live.learn_of(number)
+
+    def know_of(self, number: int) -> None:
+        """Take note of a row that the store has, and follow where that is due."""
+        if self._live is not None:
+            self._live.know_of(number)
 
     def clean(self) -> None:
         """Make the copy anew, and keep nothing of what was deleted.

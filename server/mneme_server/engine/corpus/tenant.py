@@ -25,7 +25,7 @@ from mneme_server.engine.corpus.cache import ManagedIndex, Steps, do_at_once
 from mneme_server.engine.corpus.cold_search import ColdIndex
 from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.feed import FeedRow, Position
-from mneme_server.engine.corpus.freshness import FOLLOWED_S, Freshness
+from mneme_server.engine.corpus.freshness import Freshness, Searches
 from mneme_server.engine.corpus.live_index import LiveIndex
 from mneme_server.engine.corpus.ports import (
     CorpusIndex,
@@ -38,8 +38,8 @@ from mneme_server.engine.corpus.ports import (
 from mneme_server.engine.corpus.projection import Projection, ShownMemories
 from mneme_server.engine.corpus.tenant_store import TenantStore, U_co
 
-_ASKED_FOR_S = FOLLOWED_S / 2
-"""A tenant that was not searched for so long may not be followed closely: the call asks itself."""
+_SOON_S = 0.3
+"""Who follows feeds closely tells sooner than this; waiting for that is less work than asking."""
 LONGEST_WAIT_S = 60.0
 """How long a caller without a deadline waits for embeddings."""
 _BASE_BYTES = 700_000
@@ -174,13 +174,20 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
             depth = unit.queue.depth()
             self.generation = unit.feed.generation() or 0
             head = unit.feed.head()
-        self._index = LiveIndex(tenant_id, index, self._changes_after, by_turns)
+        self._followed = followed
+        self._searches = Searches()
+        self._waiters = 0
+        self._told_s = self._told_before_s = float("-inf")
+        self._index = LiveIndex(
+            tenant_id, index, self._changes_after, by_turns, closely=self._is_due_closely
+        )
         self.backlog = Backlog(depth, self._queue_depth, self._index, self._write_lock, queue_limit)
         self._rows = FeedMarks(head)
         built = None if index.cold_index is None else index.cold_index.done
-        self.shown = ShownMemories(tenant_id, store, projection, head, by_turns, after=built)
+        self.shown = ShownMemories(
+            tenant_id, store, projection, head, by_turns, after=built, closely=self._is_due_closely
+        )
         self._freshness = Freshness(self._index.holds, opened_s) if followed else None
-        self._searched_s = opened_s
         self._seen_elsewhere = head.number
 
     @property
@@ -188,12 +195,38 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
         """The index in use, for one call: another may take its place, with other rows. Raises
         Unavailable where others write to the tenant, too, and it cannot be told what."""
         if self._freshness is not None:
-            now, before = time.monotonic(), self._searched_s
-            self._searched_s = now
-            if now - before > _ASKED_FOR_S:
-                self._ask(now)
-            self._freshness.require()
+            self._searches.note()
+            self._freshness.require(self._come_up(self._freshness))
         return self._index.current
+
+    def look_again(self) -> None:
+        """Have the index hold what others wrote, too, as far as that can be told now: for who
+        counts what is there."""
+        if self._freshness is not None:
+            self._come_up(self._freshness)
+
+    def _come_up(self, freshness: Freshness) -> float:
+        """Catch up with what there is, and return when that was asked for. Where it takes long, or
+        cannot be told, the rest follows."""
+        now = time.monotonic()
+        if not (freshness.was_told(now) or self._is_told_closely(now)):
+            self._ask(now)
+        self._index.come_to(freshness.newest)
+        return now
+
+    @property
+    def is_followed_closely(self) -> bool:
+        """Whether what others write is caught up with before anybody asks: it is searched often, or
+        somebody waits for what they do."""
+        return self._searches.are_frequent or self._waiters > 0
+
+    def _is_told_closely(self, now_s: float) -> bool:
+        """Tell whether somebody follows the feed closely, so that news is on its way."""
+        apart_s = self._told_s - self._told_before_s
+        return self._searches.are_frequent and max(apart_s, now_s - self._told_s) < _SOON_S
+
+    def _is_due_closely(self) -> bool:
+        return not self._followed or self.is_followed_closely
 
     @property
     def cold_index(self) -> ColdIndex | None:
@@ -251,6 +284,7 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
         Returns whether others wrote something since the last time.
         """
         number = newest.number
+        self._told_before_s, self._told_s = self._told_s, asked_s
         self._learn(newest, asked_s)
         if number <= max(self._rows.head.number, self._seen_elsewhere):
             return False
@@ -270,8 +304,8 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
             return
 
     def _learn(self, newest: Position, asked_s: float) -> None:
-        self._index.learn_of(newest.number)
-        self.shown.learn_of(newest.number)
+        self._index.know_of(newest.number)
+        self.shown.know_of(newest.number)
         self._rows.learn(newest)
         if self._freshness is not None:
             self._freshness.told(newest.number, asked_s)
@@ -332,6 +366,7 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
         with deadline.holding(self._write_lock):
             with self._store.write() as unit:
                 yield unit
+                writing_s = time.monotonic()  # Nobody else writes to it until this is committed.
             changes = unit.documents.changes
             self.backlog.change(max(0, changes.queued))
             self.shown.apply(changes)  # First: it must not be behind the index.
@@ -339,6 +374,8 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
             self.backlog.change(min(0, changes.queued))  # What has its vector is found by it now.
             if changes.position is not None:
                 self._rows.note(changes.position)
+                if self._freshness is not None:
+                    self._freshness.told(changes.position.number, writing_s)
             if changes.position is not None or self._freshness is None:  # Else see `newest`.
                 consistency.wrote(ConsistencyToken(self.generation, *self._rows.head))
         self._note_commit()
@@ -422,6 +459,15 @@ class OpenTenant(FollowedTenant, Generic[U_co]):
             Unavailable: the time was up. The documents are safe and will be embedded.
             NotFound: the tenant is being removed.
         """
+        with self._committed:
+            self._waiters += 1
+        try:
+            self._wait_embedded(doc_ids)
+        finally:
+            with self._committed:
+                self._waiters -= 1
+
+    def _wait_embedded(self, doc_ids: Sequence[int]) -> None:
         latest = time.monotonic() + LONGEST_WAIT_S
         while True:
             if self._leaving:

@@ -24,6 +24,7 @@ class Memory:
     """An open tenant, as far as it is followed."""
 
     generation, pending, memory_bytes = 1, 0, 1
+    is_followed_closely = False
 
     def __init__(self, tenant_id: str) -> None:
         self.tenant_id = tenant_id
@@ -49,12 +50,25 @@ class Store:
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
         self.asked: list[set[str]] = []
+        self.hears, self.tells, self.others = [False], [False], 0
         self.erasures = SimpleNamespace(
             mark_of=lambda _place: None, is_first=lambda: True, enter=lambda *_: None
         )
 
     def beat(self, _counts: Any) -> Any:
-        return 0, (), {}
+        return self.others, (), {}
+
+    def hear(self, told: bool) -> None:
+        self.hears.append(told)
+
+    def listen(self, _seconds: float) -> bool:
+        return self.tells.pop(0)
+
+    def orphans(self) -> Sequence[str]:
+        return ()
+
+    def wanted(self) -> Sequence[str]:
+        return ()
 
     def due(self) -> Sequence[Erasure]:
         return ()
@@ -170,3 +184,60 @@ def test_a_server_may_take_leases_once_it_follows_however_long_ago_it_was_made(
         assert cluster.leases.hold("acme")
     finally:
         cluster.begin_stop()
+
+
+@pytest.fixture
+def ticking(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """One that has looked at everything a moment ago, and does not rest."""
+    monkeypatch.setattr(cluster._stopping, "wait", lambda _seconds: False)
+    cluster._tick()
+    return cluster
+
+
+def test_between_looks_at_all_only_what_is_followed_closely_is_asked_for(
+    ticking: Cluster, store: Store, tenants: TenantRegistry[Any]
+) -> None:
+    opened(tenants, 5)
+    store.asked.clear()
+    ticking._tick()
+    assert store.asked == []
+    with tenants.open("t3") as memory:
+        memory.is_followed_closely = True
+    ticking._tick()
+    assert store.asked == [{"t3"}]
+
+
+def test_after_half_a_second_all_that_are_in_use_are_asked_for(
+    ticking: Cluster, store: Store, tenants: TenantRegistry[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = opened(tenants, 5)
+    monkeypatch.setattr(following, "SLOWLY_S", 0.0)
+    store.asked.clear()
+    ticking._tick()
+    assert store.asked == [names]
+
+
+def test_a_server_that_has_no_use_for_others_commits_is_not_told_of_them(
+    ticking: Cluster, store: Store, tenants: TenantRegistry[Any]
+) -> None:
+    store.others = 1
+    ticking._beat(time.monotonic())
+    opened(tenants, 5)
+    ticking._tick()
+    assert not any(store.hears)
+    ticking.leases.hold("t1")
+    ticking._tick()
+    assert store.hears[-1]
+
+
+def test_what_another_server_tells_has_those_that_are_in_use_looked_at(
+    ticking: Cluster, store: Store, tenants: TenantRegistry[Any]
+) -> None:
+    store.others, store.tells = 1, [True, False]
+    ticking._beat(time.monotonic())
+    ticking.leases.hold("t1")
+    names = opened(tenants, 5)
+    ticking._tick()
+    store.asked.clear()
+    ticking._tick()
+    assert store.asked == [names]

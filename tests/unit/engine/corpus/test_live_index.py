@@ -12,6 +12,7 @@ import pytest
 from mneme_server.common import deadline
 from mneme_server.common.errors import Reason, Unavailable
 from mneme_server.common.pages import parts
+from mneme_server.engine.corpus import live_index as following
 from mneme_server.engine.corpus.cache import AT_ONCE, CorpusChange, Steps, do_at_once
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.feed import START, FeedRow, KindChange, LostPlace, Position, ranges
@@ -25,6 +26,7 @@ class Store:
 
     rows: list[FeedRow] = field(default_factory=list)
     fails: list[Exception] = field(default_factory=list)
+    reads: int = 0
 
     def commit(self, count: int = 1, *, everything: bool = False) -> CorpusChange:
         number = len(self.rows) + 1
@@ -35,6 +37,7 @@ class Store:
         return CorpusChange(saved=saved, everything=everything, position=position)
 
     def changes_after(self, place: Position, limit: int) -> Sequence[FeedRow]:
+        self.reads += 1
         if self.fails:
             raise self.fails.pop(0)
         if place != START and self.rows[place.number - 1].position != place:
@@ -311,3 +314,79 @@ def test_an_index_that_cannot_be_caught_up_as_it_is_opened_is_not_used() -> None
     store.fails = [unreachable()]
     with pytest.raises(Unavailable):
         live(store, Index(store))
+
+
+def left_alone(store: Store, index: Index) -> LiveIndex[Index]:
+    """Follow a feed that nobody asks about."""
+    return LiveIndex("acme", index, store.changes_after, closely=lambda: False)
+
+
+def test_what_nobody_asks_about_costs_nothing_but_the_number_of_the_feeds_head() -> None:
+    store = Store()
+    index = Index(store)
+    followed = left_alone(store, index)
+    before = store.reads
+    for number in range(1, 41):
+        store.commit()
+        followed.know_of(number)
+    assert followed._thread is None
+    assert (store.reads, index.position.number, followed.lag) == (before, 0, 40)
+
+
+def test_who_asks_then_has_all_that_is_behind_read_at_once() -> None:
+    store = Store()
+    index = Index(store)
+    followed = left_alone(store, index)
+    for _ in range(40):
+        store.commit()
+    before = store.reads
+    followed.come_to(40)
+    assert index.held == [n * 1_000 for n in range(1, 41)]
+    assert (store.reads - before, index.made) == (1, ["catch up"])
+    followed.come_to(40)
+    assert store.reads - before == 1
+
+
+def test_rows_of_many_documents_are_caught_up_in_parts() -> None:
+    store = Store()
+    index = Index(store)
+    followed = left_alone(store, index)
+    for _ in range(3):
+        store.commit(following._DOCUMENTS)
+    followed.come_to(3)
+    assert index.made == ["catch up"] * 3
+
+
+def test_a_write_of_ones_own_to_what_is_behind_leaves_it_behind_until_somebody_asks() -> None:
+    store = Store()
+    index = Index(store)
+    followed = left_alone(store, index)
+    store.commit()  # By another server.
+    followed.apply(store.commit())
+    assert (index.held, followed._thread) == ([], None)
+    followed.come_to(2)
+    assert index.held == [1_000, 2_000]
+    followed.apply(store.commit())
+    assert index.made[-1] == "apply"
+
+
+def test_the_first_who_asks_never_waits_for_very_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_MOST_BEHIND", 100)
+    store = Store()
+    index = Index(store)
+    followed = left_alone(store, index)
+    for number in range(1, 102):
+        store.commit()
+        followed.know_of(number)
+    until(lambda: index.position.number == 101)
+
+
+def test_who_asks_while_the_store_cannot_be_read_does_not_wait_for_it() -> None:
+    store = Store()
+    index = Index(store)
+    followed = left_alone(store, index)
+    store.commit()
+    store.fails = [unreachable()]
+    followed.come_to(1)
+    until(lambda: index.position.number == 1)
+    assert not index.partial

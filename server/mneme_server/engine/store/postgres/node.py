@@ -9,12 +9,12 @@ transaction. Nothing here holds content, and so it stands outside of row-level s
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
-from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from mneme_server.common.fencing import Fence
@@ -77,15 +77,28 @@ class PostgresNode:
         self._connection: PsycopgConnection | None = None
         self._telling: PsycopgConnection | None = None
         self._tells_as = 0
+        self._hears = False
         with self._asking():
             pass
 
-    def listen(self, seconds: float) -> None:
-        """Wait until another server tells of a commit, or the time is up."""
+    def hear(self, told: bool) -> None:
+        """Be told of others' commits from now on, or not."""
+        if self._hears != told:
+            with self._asking() as connection:
+                connection.execute(f"{'LISTEN' if told else 'UNLISTEN'} {_CHANNEL}")
+                self._hears = told
+
+    def listen(self, seconds: float) -> bool:
+        """Wait until another server tells of a commit, or of work that it wants done, or the time
+        is up; return whether one told."""
+        until = time.monotonic() + seconds
         with self._asking() as connection:
-            for told in connection.notifies(timeout=seconds):
-                if told.pid != self._tells_as:
-                    return
+            mine = (connection.info.backend_pid, self._tells_as)
+            while (left := until - time.monotonic()) >= 0:
+                told = list(connection.notifies(timeout=left, stop_after=1))  # All that came.
+                if any(one.pid not in mine for one in told):
+                    return True
+        return False
 
     def tell(self) -> None:
         """Tell the others that something was committed. For one thread, which is another."""
@@ -158,6 +171,8 @@ class PostgresNode:
                 f" AND EXISTS ({_ALIVE}) RETURNING name",
                 (list(tenants),),
             ).fetchall()
+            if rows:
+                connection.execute(f"NOTIFY {_CHANNEL}")
         return {str(tenant) for (tenant,) in rows}
 
     def wanted(self) -> Sequence[str]:
@@ -210,9 +225,9 @@ class PostgresNode:
 
     def _connected(self) -> PsycopgConnection:
         connection = connect(self._url)
+        self._hears = False
         try:
             serve_beside_others(connection)
-            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(_CHANNEL)))
         except BaseException:
             connection.close()
             raise

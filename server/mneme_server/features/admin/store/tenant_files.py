@@ -67,6 +67,7 @@ class TenantFiles:
             with tenant.read() as unit:
                 totals = [unit.get(SqlTotals).of(name) for name in _COUNTED]
                 failed = unit.queue.failed()
+            tenant.look_again()
             pending = tenant.pending
             mode = tenant.index_mode
             # The index knows without counting rows.

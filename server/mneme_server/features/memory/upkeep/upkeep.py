@@ -141,6 +141,7 @@ class ReportMemory:
             counts = {
                 name: int(value or 0) for name, value in found.items() if name not in AVERAGES
             }
+            tenant.look_again()
             counts |= {"vectors": tenant.vector_count, "pending": tenant.pending}
             searches, searches_s = self.search.times.of(tenant_id)
             index = Index(
