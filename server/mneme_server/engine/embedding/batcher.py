@@ -58,8 +58,9 @@ class MicroBatcher:
 
     There is no waiting for a batch to fill: with an idle embedder a text starts at once, under load
     batches grow by themselves. How texts wait is told in `queues`. Whoever waits for a short one,
-    of an embedder that computes in this process, computes it in a free worker's place: handing it
-    to another thread and back cost nearly half as much processor time as the text itself.
+    of an embedder that computes in this process, and whoever brings a batch's worth from the
+    background, has it computed in a free worker's place: handing it to another thread and back cost
+    nearly half as much processor time as the text itself.
 
     The queues hold at most `max_queued` texts beyond the batches in work. A tenant may have as many
     waiting as it leaves places free; what goes beyond is refused with a retryable EmbeddingError,
@@ -149,9 +150,10 @@ class MicroBatcher:
         """See Embedder. Blocks until the texts' batches are done, or the caller's time is up. As to
         `asked` see `begin`.
         """
-        if self._takes_a_place(texts, priority):
+        queue = _queue_of(texts, priority)
+        if self._takes_a_place(texts, queue):
             with _embedding_span(self.model_id, len(texts), time.time_ns()):
-                return self._embed_here(texts, asked=asked)
+                return self._embed_here(texts, queue, asked=asked)
         return self.begin(texts, priority, asked=asked)()
 
     def begin(
@@ -165,7 +167,7 @@ class MicroBatcher:
         not at all: what nobody waits for is not embedded once the time of who began is up. Both
         raise EmbeddingError. `asked` says that they are questions.
         """
-        queue = EmbedQueue.BACKGROUND if priority is Priority.BACKGROUND else queue_of(texts)
+        queue = _queue_of(texts, priority)
         call = EmbedCall(
             on_behalf_of(), queue, deadline.current(), asked=asked and self._tells_questions
         )
@@ -200,12 +202,12 @@ class MicroBatcher:
             ) from call.error
         return np.concatenate([piece.rows for piece in pieces if piece.rows is not None])
 
-    def _takes_a_place(self, texts: Sequence[str], priority: Priority) -> bool:
-        """Take a free worker's place for a caller who waits for few texts, if nobody is before."""
-        if not (self._in_process and texts) or priority is Priority.BACKGROUND:
+    def _takes_a_place(self, texts: Sequence[str], queue: EmbedQueue) -> bool:
+        """Take a free worker's place for a caller who waits for few texts, or brings one batch from
+        the background, if nobody is before."""
+        if not (self._in_process and texts) or deadline.time_left() == 0:
             return False
-        queue = queue_of(texts)
-        if queue is not EmbedQueue.SHORT or deadline.time_left() == 0:
+        if queue is EmbedQueue.LONG or not self._queues.are_one_batch(texts, queue):
             return False
         with self._state:
             if self._closed or not self._queues.enter(queue):
@@ -213,19 +215,21 @@ class MicroBatcher:
             self._callers += 1
             return True
 
-    def _embed_here(self, texts: Sequence[str], *, asked: bool) -> NDArray[np.float32]:
+    def _embed_here(
+        self, texts: Sequence[str], queue: EmbedQueue, *, asked: bool
+    ) -> NDArray[np.float32]:
         interpreter.leave_turn()
         try:
-            return (self._embed_questions if asked else self._embedder.embed)(texts)
+            return (self._embed_questions if asked else self._embed_batch[queue])(texts)
         except BaseException as error:
             if not is_failure(error):
                 raise
             raise _as_embedding_error(error) from error.__cause__
         finally:
             with self._state:
-                self._queues.done(EmbedQueue.SHORT)
+                self._queues.done(queue)
                 self._callers -= 1
-                if self._closed:
+                if self._closed or queue is not EmbedQueue.SHORT:
                     self._state.notify_all()
                 elif self._queues.next() is not None:
                     self._state.notify()  # It found the place taken.
@@ -413,6 +417,10 @@ def _embedding_span(model_id: str, texts: int, began_ns: int) -> Iterator[None]:
         span.end(type(error).__name__)
         raise
     span.end()
+
+
+def _queue_of(texts: Sequence[str], priority: Priority) -> EmbedQueue:
+    return EmbedQueue.BACKGROUND if priority is Priority.BACKGROUND else queue_of(texts)
 
 
 def _as_embedding_error(error: BaseException) -> EmbeddingError:

@@ -108,6 +108,14 @@ class EmbedQueues:
         if part:
             yield Piece(call, part, characters)
 
+    def are_one_batch(self, texts: Sequence[str], queue: EmbedQueue) -> bool:
+        """Whether a call of these texts is no larger than a batch of the queue."""
+        if queue is EmbedQueue.SHORT:
+            return True
+        characters = sum(min(len(text), _MOST_COUNTED) for text in texts)
+        few = len(texts) <= self._batch_sizes[queue]
+        return few and (len(texts) == 1 or not _is_full(queue, characters))
+
     def push(self, piece: Piece) -> None:
         """Put a piece at the end of its queue."""
         call = piece.call
@@ -121,11 +129,10 @@ class EmbedQueues:
 
     def next(self) -> EmbedQueue | None:
         """Return the queue that a free worker should take from; None when it should wait."""
-        bulk = self._running[EmbedQueue.LONG] + self._running[EmbedQueue.BACKGROUND]
         for queue in EmbedQueue:
             if not self._pieces[queue] or self._running[queue] >= self._workers_of[queue]:
                 continue
-            if queue is EmbedQueue.SHORT or bulk < self._workers_of_bulk:
+            if queue is EmbedQueue.SHORT or self._bulk < self._workers_of_bulk:
                 return queue
         return None
 
@@ -153,12 +160,19 @@ class EmbedQueues:
         and a worker might take from it now."""
         if self._pieces[queue] or self._running[queue] >= self._workers_of[queue]:
             return False
+        if queue is not EmbedQueue.SHORT and self._bulk >= self._workers_of_bulk:
+            return False
         self._running[queue] += 1
         return True
 
     def done(self, queue: EmbedQueue) -> None:
         """Say that a worker is done with what it took."""
         self._running[queue] -= 1
+
+    @property
+    def _bulk(self) -> int:
+        """Batches in work for nobody who waits for a short text."""
+        return self._running[EmbedQueue.LONG] + self._running[EmbedQueue.BACKGROUND]
 
     def _gone(self, piece: Piece) -> None:
         tenant_id = piece.call.tenant_id

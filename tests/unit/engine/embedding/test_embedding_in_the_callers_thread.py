@@ -49,15 +49,46 @@ def test_a_short_text_that_somebody_waits_for_is_computed_in_that_thread() -> No
     batcher.close()
 
 
-def test_what_is_begun_what_is_long_and_the_background_are_left_to_the_workers() -> None:
+def test_what_is_begun_what_is_long_and_what_is_many_batches_are_left_to_the_workers() -> None:
     embedder = InProcess()
-    batcher = MicroBatcher(embedder)
+    batcher = MicroBatcher(embedder, background_batch=2)
     long = "a long text " * 60
     batcher.begin(["begun"])()
     batcher.embed([long])
-    batcher.background.embed(["bulk"])
-    assert set(embedder.threads) == {"begun", long, "bulk"}
+    batcher.background.embed(["much", "in the", "background"])
+    batcher.background.embed(["long " * 1_000, "longer " * 1_000] * 4)
+    assert {"begun", long, "much", "in the", "background", "long " * 1_000} <= set(embedder.threads)
     assert all(name.startswith("embed-batch") for name in embedder.threads.values())
+    batcher.close()
+
+
+def test_a_batch_from_the_background_is_computed_in_a_workers_place_by_who_brings_it() -> None:
+    embedder = InProcess()
+    batcher = MicroBatcher(embedder, background_batch=2)
+    batcher.background.embed(["one", "two"])
+    assert embedder.batches == [["one", "two"]]
+    assert set(embedder.threads.values()) == {threading.current_thread().name}
+    batcher.close()
+
+
+def test_the_background_waits_for_its_place_and_leaves_the_others_theirs(
+    callers: ThreadPoolExecutor,
+) -> None:
+    embedder = InProcess()
+    batcher = MicroBatcher(embedder, workers=3, background_batch=2)
+    embedder.gate.clear()
+    first = callers.submit(batcher.background.embed, ["bulk"])
+    assert embedder.started.acquire(timeout=WAIT_S)
+    second = callers.submit(batcher.background.embed, ["more"])
+    wait_until(lambda: batcher.queued == 1)
+    short = callers.submit(batcher.embed, ["short"])
+    assert embedder.started.acquire(timeout=WAIT_S)
+    assert batcher.queued == 1
+    embedder.gate.set()
+    for future in (first, second, short):
+        future.result(WAIT_S)
+    assert embedder.threads["more"].startswith("embed-batch")
+    assert not embedder.threads["short"].startswith("embed-batch")
     batcher.close()
 
 
