@@ -10,6 +10,7 @@ OPTIONS = {
     "locomo": ("MNEME_LOCOMO_FILE", "a file in LoCoMo's format: chats of two people"),
     "beam": ("MNEME_BEAM_FILE", "BEAM, converted: a user's questions, an assistant's answers"),
     "qmsum": ("MNEME_QMSUM_FILE", "QMSum, converted: transcribed meetings"),
+    "facts": ("MNEME_FACTS_FOLDER", "a folder of users' facts with questions, a file for each"),
     "tau-bench": ("TAU_BENCH_FILE", "tau-bench's trajectories: attempts at tasks"),
 }
 """The sets by name: the variable that names the file, and what it is."""

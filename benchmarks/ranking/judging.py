@@ -10,6 +10,7 @@ from typing import TypeAlias
 from mneme import MnemeClient
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.memory.model import MEMORY
 from mneme_server.features.recall.model import RecallMode, RecallQuery
 from mneme_server.features.recall.ranking import TERMS, RankingWeights
 
@@ -23,6 +24,9 @@ CUT = 10
 ATTEMPTS = 4
 """Attempts at each of tau-bench's tasks, and results that are looked at."""
 MODES = {"hybrid": RecallMode.HYBRID, "dense": RecallMode.DENSE, "words": RecallMode.LEXICAL}
+
+SEARCHED = frozenset({EVENT, MEMORY})
+"""Kinds of memory that are searched."""
 
 Ask: TypeAlias = Callable[[str, str], Sequence[str]]
 """Asks a tenant a question; returns the ids of the best `CUT` events."""
@@ -75,7 +79,7 @@ def asking(store: Store, mode: RecallMode, weights: RankingWeights | None = None
 
     def ask(tenant: str, text: str) -> Sequence[str]:
         query = RecallQuery(
-            text=text, filter=DocumentFilter(kinds=frozenset({EVENT})), limit=CUT, mode=mode,
+            text=text, filter=DocumentFilter(kinds=SEARCHED), limit=CUT, mode=mode,
             weights=weights or RankingWeights(), every_copy=False,
         )  # fmt: skip
         return [result.document.source_id for result in store.recall.search(tenant, query).results]

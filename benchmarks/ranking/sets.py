@@ -20,7 +20,8 @@ _START = datetime(2025, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Said:
-    """One event of a conversation. `role` is "" where nobody has one."""
+    """One event of a conversation, or a memory, which has no session. `role` is "" where nobody has
+    one."""
 
     id: str
     session: str
@@ -40,11 +41,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Talk:
-    """One conversation: a tenant's memory."""
+    """One conversation, or one user's memories: what a tenant holds, and is asked.
+
+    `near` are questions on the same subject that nothing answers, `foreign` those on others.
+    """
 
     id: str
     events: Sequence[Said]
     questions: Sequence[Asked]
+    near: Sequence[str] = ()
+    foreign: Sequence[str] = ()
 
 
 def read_locomo(path: Path) -> list[Talk]:
@@ -108,12 +114,41 @@ def read_qmsum(path: Path) -> list[Talk]:
     ]
 
 
+def read_facts(folder: Path) -> list[Talk]:
+    """Read users' facts, and questions in other words.
+
+    A file `u*.json` for each user: an object with `user`, `facts` (`id`, `date`, `text`),
+    `questions` (`q`, `answers`: ids of facts, `kind`), and texts of questions that no fact answers:
+    `near` on the same user, `foreign` on other subjects.
+    """
+    return [_user(_record(path)) for path in sorted(folder.glob("u*.json"))]
+
+
+def _user(user: Mapping[str, Any]) -> Talk:
+    return Talk(
+        user["user"],
+        [
+            Said(
+                fact["id"],
+                "",
+                fact["text"],
+                datetime.fromisoformat(fact["date"]).replace(tzinfo=UTC),
+            )
+            for fact in user["facts"]
+        ],
+        [Asked(item["q"], frozenset(item["answers"]), item["kind"]) for item in user["questions"]],
+        near=user["near"],
+        foreign=user["foreign"],
+    )
+
+
 READERS: Mapping[str, Callable[[Path], list[Talk]]] = {
     "locomo": read_locomo,
     "beam": read_beam,
     "qmsum": read_qmsum,
+    "facts": read_facts,
 }
-"""The sets of which events are searched, by name."""
+"""The sets of which events or memories are searched, by name."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +175,21 @@ def _asked(questions: Sequence[Mapping[str, Any]]) -> list[Asked]:
 
 
 def _records(path: Path) -> list[Any]:
-    try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FormatError(f"{path}: {error}") from error
+    records = _read(path)
     if not isinstance(records, list):
         raise FormatError(f"{path}: expected a list")
     return records
+
+
+def _record(path: Path) -> Mapping[str, Any]:
+    record = _read(path)
+    if not isinstance(record, dict):
+        raise FormatError(f"{path}: expected an object")
+    return record
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{path}: {error}") from error

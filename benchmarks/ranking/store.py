@@ -101,12 +101,16 @@ def tenant_of(talk: Talk) -> str:
 
 
 def record(store: Store, talks: Sequence[Talk]) -> None:
-    """Record conversations, a tenant each, and wait until they are embedded."""
+    """Record conversations and memories, a tenant each, and wait until they are embedded."""
     for talk in talks:
         client = store.create(tenant_of(talk))
-        for start in range(0, len(talk.events), _BATCH):
-            batch = [_event(said) for said in talk.events[start : start + _BATCH]]
+        spoken = [said for said in talk.events if said.session]
+        for start in range(0, len(spoken), _BATCH):
+            batch = [_event(said) for said in spoken[start : start + _BATCH]]
             client.record_events(batch, wait_indexed=True)
+        for said in talk.events:
+            if not said.session:
+                client.create_memory(said.text, memory_id=said.id, since=said.at, wait_indexed=True)
 
 
 def import_runs(store: Store, file: Path, tenant: str, runs: int) -> None:
@@ -165,7 +169,8 @@ def _serving(data: Path, embedder: str) -> Iterator[Store]:
 
 def _digest(file: Path, embedder: str) -> str:
     digest = hashlib.sha256(str(_VERSION).encode())
-    digest.update(file.read_bytes())
+    for given in sorted(file.glob("*.json")) if file.is_dir() else [file]:
+        digest.update(given.read_bytes())
     for pattern in _SOURCES:
         code = "minilm" if embedder.startswith("local") else embedder.partition(":")[0]
         for path in sorted(ROOT.glob(pattern.format(embedder=code.replace("-", "_")))):

@@ -79,8 +79,8 @@ def test_what_is_embedded_during_a_search_counts_as_waiting(
     searched: list[bool] = []
     find = search._search
 
-    def searching(*arguments: Any) -> Any:
-        found = find(*arguments)
+    def searching(*arguments: Any, **named: Any) -> Any:
+        found = find(*arguments, **named)
         searched.append(True)
         return found
 

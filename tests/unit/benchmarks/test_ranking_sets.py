@@ -18,6 +18,7 @@ from benchmarks.ranking.sets import (
     Talk,
     read_attempts,
     read_beam,
+    read_facts,
     read_qmsum,
 )
 from benchmarks.session_questions import session_questions
@@ -58,6 +59,31 @@ def test_a_turn_of_a_meeting_begins_with_its_speaker(tmp_path: Path) -> None:
     (talk,) = read_qmsum(write(tmp_path, [meeting]))
     assert [said.text for said in talk.events] == ["PhD A: Hi ."]
     assert talk.questions[0].evidence == {"7"}
+
+
+def test_a_users_facts_are_read_with_what_nothing_answers(tmp_path: Path) -> None:
+    user = {
+        "user": "u1",
+        "facts": [{"id": "f1", "date": "2026-01-05", "text": "Ann's plan is Premium."}],
+        "questions": [{"q": "what does she pay for", "answers": ["f1"], "kind": "paraphrase"}],
+        "near": ["when is Ann's birthday"],
+        "foreign": ["who wrote Moby-Dick"],
+    }
+    (tmp_path / "u1.json").write_text(json.dumps(user))
+    (talk,) = read_facts(tmp_path)
+    assert talk == Talk(
+        "u1",
+        [Said("f1", "", "Ann's plan is Premium.", datetime(2026, 1, 5, tzinfo=UTC))],
+        [Asked("what does she pay for", frozenset({"f1"}), "paraphrase")],
+        near=["when is Ann's birthday"],
+        foreign=["who wrote Moby-Dick"],
+    )
+
+
+def test_facts_that_are_no_object_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "u1.json").write_text("[]")
+    with pytest.raises(FormatError, match="expected an object"):
+        read_facts(tmp_path)
 
 
 def test_tasks_are_read_once_and_runs_are_counted(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from mneme_server.features.learn.model import (
 )
 from mneme_server.features.learn.store.lessons import SqlLessons
 from mneme_server.features.learn.usage import Usage
-from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT, CosineScale
+from mneme_server.features.recall.confidence import FACTS_BY_DEFAULT, CosineScale
 from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
 
@@ -153,7 +153,7 @@ class Learned:
             ),
             limit=limit,
             min_score=0.0,
-            min_confidence=RECALLED_BY_DEFAULT,
+            min_confidence=FACTS_BY_DEFAULT,
             counted=counted,
             shared=filter_.shared,
         )
@@ -222,9 +222,7 @@ def _query(
         shared=filter_.shared,
         include_archived=False,
     )
-    return RecallQuery(
-        text=topic, filter=documents, limit=limit, min_confidence=RECALLED_BY_DEFAULT
-    )
+    return RecallQuery(text=topic, filter=documents, limit=limit, min_confidence=FACTS_BY_DEFAULT)
 
 
 def _said(lesson: Lesson) -> str:

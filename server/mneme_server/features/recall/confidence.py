@@ -1,7 +1,9 @@
 """Confidence: how sure it is that something here answers the query, from 0 to 1.
 
 It is fitted on questions that can be answered by what is stored, and on questions that belong to
-other stores; docs/recall.md shows how well it holds, and where it does not.
+other stores; docs/recall.md shows how well it holds, and where it does not. What is said in a
+session is told by the words that it shares with a question, too; a fact, which has no session, by
+its cosine: nine in ten questions share no word with the fact that answers them.
 """
 
 from __future__ import annotations
@@ -21,13 +23,15 @@ from mneme_server.engine.corpus.ports import (
     WordEvidence,
 )
 from mneme_server.features.recall.query import identifiers_in
-from mneme_server.features.recall.ranking import Floats
+from mneme_server.features.recall.ranking import Bools, Floats
 
 E5 = "multilingual-e5-small-q4"
 AGAINST = 2.0
 """What numbers that nothing has count against, of what identifiers that are there count for."""
 RECALLED_BY_DEFAULT = 0.05
-"""Below this, what GetContext and WakeUp recall is left out."""
+"""Below this, the sessions that GetContext recalls are left out."""
+FACTS_BY_DEFAULT = 0.25
+"""And below this, the lessons and reflections that GetContext and WakeUp recall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Fit:
         identified: of the share of its identifiers that occur. The share that numbers have which
             nothing has counts `AGAINST` times as much against.
         bias: what is added.
+        recalled: what is less sure is not recalled where nobody asked for it.
     """
 
     cosine: float
@@ -83,6 +88,7 @@ class Fit:
     occurring: float
     identified: float
     bias: float
+    recalled: float = RECALLED_BY_DEFAULT
 
     def confidence(self, cosine: float, best: float, words: WordEvidence) -> float:
         """Return the confidence, 0 to 1.
@@ -98,7 +104,7 @@ class Fit:
             + self.bias
         )
         against = AGAINST * self.identified * words.missing
-        return max(_sure(total - against), min(_sure(total), RECALLED_BY_DEFAULT))
+        return max(_sure(total - against), min(_sure(total), self.recalled))
 
 
 def _sure(total: float) -> float:
@@ -109,6 +115,10 @@ _MINILM = Fit(cosine=24.87, best=0.0, occurring=4.49, identified=7.5, bias=-13.2
 _E5 = Fit(cosine=68.88, best=4.51, occurring=5.57, identified=7.5, bias=-61.45)
 FITTED = {"all-MiniLM-L6-v2": _MINILM, "all-MiniLM-L6-v2-int8": _MINILM, E5: _E5}
 """By the id of the embedding model: one's cosines mean nothing for another."""
+FACTS = Fit(
+    cosine=11.0, best=0.0, occurring=0.0, identified=7.5, bias=-3.4, recalled=FACTS_BY_DEFAULT
+)
+"""For what has no session, on the default model's scale."""
 BY_WORDS = Fit(cosine=0.0, best=6.6, occurring=6.9, identified=3.0, bias=-5.25)
 """For a query without a vector, and for memories that have none yet."""
 
@@ -136,9 +146,10 @@ def confidence_of(
     *,
     rows: Rows,
     similarity: Floats,
+    facts: Bools,
     by_words: bool,
 ) -> float | None:
-    """Return how sure it is that something selected answers the query.
+    """Return how sure it is that something selected bears on the query.
 
     None when it would take the cosines of a model that is not fitted.
 
@@ -148,6 +159,7 @@ def confidence_of(
         model_id: the embedding model's.
         rows: the candidates, (n,).
         similarity: their cosines, (n,), NaN where there is none.
+        facts: which of them have no session, (n,).
         by_words: whether the query has no vector.
     """
     fit = FITTED.get(model_id)
@@ -162,7 +174,12 @@ def confidence_of(
     waiting = rows[~known]
     match = best() if fit.best or waiting.size else NO_HITS
     share = attained(match, found)
-    sure = fit.confidence(float(similarity[known].max()), share, found)
+    sure = 0.0
+    if (said := similarity[known & ~facts]).size:
+        sure = fit.confidence(float(said.max()), share, found)
+    if (of_facts := similarity[known & facts]).size:
+        cosine = scale_of(model_id).usual(of_facts.max(keepdims=True))
+        sure = max(sure, FACTS.confidence(float(cosine[0]), share, found))
     if np.isin(match.rows, waiting).any():
         sure = max(sure, BY_WORDS.confidence(0.0, share, found))
     return sure

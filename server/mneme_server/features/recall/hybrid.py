@@ -11,12 +11,20 @@ from numpy.typing import NDArray
 
 from mneme_server.common.clock import DAY_US
 from mneme_server.engine.corpus.document import NORMAL_IMPORTANCE
-from mneme_server.engine.corpus.ports import CorpusIndex, Hits, Matrix, Rows, Selection
+from mneme_server.engine.corpus.ports import (
+    CorpusIndex,
+    Hits,
+    Matrix,
+    Rows,
+    Selection,
+    WordEvidence,
+)
 from mneme_server.features.recall.confidence import USUAL, CosineScale
 from mneme_server.features.recall.dates import date_match
 from mneme_server.features.recall.query import QueryReading, by_named_day, read_query_for
 from mneme_server.features.recall.ranking import (
     CONTEXT_WEIGHT,
+    NO_SESSION,
     Candidates,
     Floats,
     Ints,
@@ -112,9 +120,11 @@ def search_hybrid(
     embedding: Callable[[], Matrix | None],
     selection: Selection,
     *,
+    words: Callable[[], WordEvidence],
     scale: CosineScale = USUAL,
 ) -> CandidateSet:
-    """Return what bears on `query`; `embedding` waits for its vector (1, d).
+    """Return what bears on `query`; `embedding` waits for its vector (1, d), `words` tells how far
+    its words are to be found.
 
     Without a vector, memories rank and score as those do that are not embedded yet.
 
@@ -124,7 +134,7 @@ def search_hybrid(
     lexical = by_words(index, query, reading, selection)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
-    return gather(index, reading, vector, lexical, selection, scale=scale)
+    return gather(index, reading, vector, lexical, selection, words=words, scale=scale)
 
 
 def by_words(
@@ -150,6 +160,7 @@ def gather(
     lexical: Sequence[Hits],
     selection: Selection,
     *,
+    words: Callable[[], WordEvidence],
     scale: CosineScale = USUAL,
     count: int = CANDIDATES_PER_SIDE,
     more: Rows = NO_ROWS,
@@ -169,6 +180,7 @@ def gather(
         rows,
         times_us=times_us,
         lexical=lexical,
+        words=words,
         scale=scale,
         size=len(selection.mask),
     )
@@ -289,6 +301,7 @@ def _candidates(
     *,
     times_us: Ints,
     lexical: Sequence[Hits],
+    words: Callable[[], WordEvidence],
     scale: CosineScale,
     size: int,
 ) -> tuple[Candidates, Floats]:
@@ -303,9 +316,11 @@ def _candidates(
     asked = np.where(columns.asks[previous] & reading.asks, previous, _NOBODY)
     own, before, after = _cosines(index, vector, rows, asked, following)
     session = columns.session[rows]
+    attainable = words().attainable if (session == NO_SESSION).any() else 0.0
     age_us = index.newest_us - times_us
     candidates = Candidates(
         lexical=_bm25(rows, lexical),
+        attainable=attainable * (1.0 + CONTEXT_WEIGHT),
         cosine=scale.usual(own),
         cosine_question=scale.usual(before),
         cosine_next=scale.usual(after),

@@ -126,6 +126,15 @@ def read_query(query: str, today: date | None = None) -> QueryReading:
     )
 
 
+def as_asked(query: str) -> str:
+    """Return a query as the model is to read it: a question in English with its mark.
+
+    Models were made with questions that have it; without, they find less.
+    """
+    question = _QUESTION.match(query) is not None and not asks(query)
+    return f"{query.rstrip()}?" if question else query
+
+
 def _reach(days: Sequence[NamedDate], today: date) -> bool:
     return today.toordinal() in [day.ordinal() for day in days]
 

@@ -41,6 +41,10 @@ HALF_LIFE_DAYS = 30.0
 """Age at which the recency term has fallen to half."""
 WORD_HALF = 3.0
 """BM25 per word of the query that counts as evidence of one half."""
+_FULL_LENGTH = float(np.log(MAX_WORDS))
+"""Of what has no session: a fact is not too short to answer."""
+_ONCE = 2.5
+"""BM25 that is attainable of a word, over what a text has that holds it once."""
 _DECIMALS = 9
 _POSITION_BITS = 40
 
@@ -146,6 +150,8 @@ class Candidates:
 
     lexical: Floats
     """BM25 of text plus `CONTEXT_WEIGHT` times BM25 of text and context."""
+    attainable: float
+    """What no text could exceed of that; 0 where it is not known, and of no use."""
     cosine: Floats
     """Cosine of the query and the text."""
     cosine_question: Floats
@@ -179,6 +185,8 @@ def measure(candidates: Candidates, events: Floats | None = None) -> Floats:
     best = candidates.lexical.max(initial=0.0)
     lexical = candidates.lexical / best if best > 0 else np.zeros_like(candidates.lexical)
     cosine = _cosine(candidates.cosine, lexical)
+    apart = candidates.session == NO_SESSION
+    lexical = np.where(apart, _held(candidates), lexical) if apart.any() else lexical
     whole = _shrinking(candidates.session_words, SESSION_WORDS)
     of_session = _best_of_session(np.stack([cosine, lexical]), candidates.session) * whole
     borrows = _shrinking(candidates.words, MAX_WORDS)
@@ -193,7 +201,7 @@ def measure(candidates: Candidates, events: Floats | None = None) -> Floats:
         "passage": _passage(lexical * borrows, candidates, 1.0 - whole),
         "events": 0.0 if events is None else events,
         "author": candidates.author_named,
-        "length": _length(candidates.words),
+        "length": np.where(apart, _FULL_LENGTH, _length(candidates.words)),
         "date": candidates.date_match,
         "failure": candidates.failed,
         "importance": candidates.importance,
@@ -286,6 +294,16 @@ def _cosine(known: Floats, lexical: Floats) -> Floats:
     if not unknown.any():
         return known
     return np.where(unknown, lexical * np.fmax.reduce(known, initial=0.0), known)
+
+
+def _held(candidates: Candidates) -> Floats:
+    """Return how far each candidate has the query's words, 0 to 1: 1 for all of them, each once,
+    and for a few of them little, as a fact that shares a word with a question is seldom meant."""
+    if not candidates.attainable:
+        return np.zeros_like(candidates.lexical)
+    share = candidates.lexical * (_ONCE / candidates.attainable)
+    held: Floats = np.minimum(share, 1.0) ** 2
+    return held
 
 
 def _length(words: Floats) -> Floats:

@@ -18,6 +18,7 @@ from mneme_server.engine.corpus.ports import (
     Matrix,
     Question,
     Selection,
+    WordEvidence,
 )
 from mneme_server.engine.corpus.tenant import TenantsAtOnce
 from mneme_server.features.recall.answer import (
@@ -48,12 +49,20 @@ from mneme_server.features.recall.model import (
     RecallOutcome,
     RecallQuery,
 )
+from mneme_server.features.recall.query import as_asked
+from mneme_server.features.recall.ranking import NO_SESSION
 from mneme_server.features.recall.reranker import DeferredReranker
 from mneme_server.features.recall.sessions import search_sessions
+from mneme_server.features.recall.spelling import spelled, suspects
 
 _Embedding: TypeAlias = Callable[[], Matrix | None]
 LEXICAL_HALF = 10.0
 """BM25 at which the score of a LEXICAL result is 0.5."""
+
+
+def as_spelled(index: CorpusIndex, query: str, selection: Selection) -> str:
+    """Return a query with its misspelt words as they are meant; what some text has is none."""
+    return spelled(query, lambda word: index.word_evidence(word, selection, ()).occurring > 0.0)
 
 
 class DeferrableEmbedder(Protocol):
@@ -102,15 +111,18 @@ class Recall:
             query = replace(query, every_copy=True)
         open_tenant = self.tenants.open_at_once if query.at_once else self.tenants.open
         with open_tenant(tenant_id) as tenant:
-            begun = repeatable(self._begin_embedding(query))  # Before it stands in line.
-            embedding = partial(turns.outside, begun)
+            begun = self._begun(query)
             order = self._reranker(query)
             question = Question(query.text, query.filter, begun)
             with tenant.searching(question) as corpus, turns.computing():
-                return self._answer(corpus, query, embedding, order)
+                return self._answer(corpus, query, begun, order)
 
     def _answer(
-        self, corpus: CorpusSearch, query: RecallQuery, embedding: _Embedding, order: Rerank | None
+        self,
+        corpus: CorpusSearch,
+        query: RecallQuery,
+        begun: Begun[Matrix | None],
+        order: Rerank | None,
     ) -> RecallAnswer:
         """Select, search, fuse, rerank, answer."""
         waiting = corpus.pending  # Before the search: what comes meanwhile may be missed.
@@ -118,11 +130,18 @@ class Recall:
         selection = index.select(query.filter)
         if not selection.count:
             return _nothing(corpus, query, selection, pending=waiting)
-        confidence = self._confidence(corpus, query, selection)
+        if query.mode == RecallMode.HYBRID and corpus.whole:
+            meant = as_spelled(index, query.text, selection)
+            if meant != query.text:
+                query = replace(query, text=meant)
+                begun = repeatable(self._begin_embedding(query))
+        embedding = partial(turns.outside, begun)
+        words = cache(partial(words_of, index, query.text, selection))
+        confidence = self._confidence(corpus, query, selection, words)
         crowding = Crowding(index, every_copy=query.every_copy)
         searched: Selection | None = selection
         while searched is not None:  # Again, where copies leave no room for the rest.
-            found = _search(index, query, embedding, searched, self.scale)
+            found = _search(index, query, embedding, searched, words=words, scale=self.scale)
             candidates = fuse(index, found, query.weights)
             searched = crowding.rest_of(searched, candidates)
         sure = confidence(candidates)
@@ -134,12 +153,23 @@ class Recall:
             corpus, query, selection, candidates, results, pending=waiting, confidence=sure
         )
 
+    def _begun(self, query: RecallQuery) -> Begun[Matrix | None]:
+        """Return the query's vector, which is begun before the call stands in line, unless the
+        query may have to be spelled otherwise."""
+        if query.mode == RecallMode.HYBRID and suspects(query.text):
+            return repeatable(Begun(partial(self._embedded, query)))
+        return repeatable(self._begin_embedding(query))
+
+    def _embedded(self, query: RecallQuery) -> Matrix | None:
+        return self._begin_embedding(query)()
+
     def _begin_embedding(self, query: RecallQuery) -> Begun[Matrix | None]:
         if query.mode == RecallMode.LEXICAL:
             return Begun(lambda: None)
         can_do_without = query.mode == RecallMode.HYBRID and self.soon is not None
         embedder = self.soon if self.soon is not None and can_do_without else self.embedder
-        return embedder.begin([query.text])
+        text = as_asked(query.text) if query.mode == RecallMode.HYBRID else query.text
+        return embedder.begin([text])
 
     def _reranker(self, query: RecallQuery) -> Rerank | None:
         if self.reranker is None or not query.rerank or query.mode != RecallMode.HYBRID:
@@ -148,13 +178,16 @@ class Recall:
         return lambda texts: turns.outside(partial(order, texts))
 
     def _confidence(
-        self, corpus: CorpusSearch, query: RecallQuery, selection: Selection
+        self,
+        corpus: CorpusSearch,
+        query: RecallQuery,
+        selection: Selection,
+        words: Callable[[], WordEvidence],
     ) -> Callable[[Ranked], float | None]:
         """Return what tells how sure the candidates are; None where that is not known, or was not
         asked for. Its words are looked up at once, while the query is being embedded."""
         if not query.wants_confidence or not corpus.whole:
             return lambda _: None
-        words = cache(partial(words_of, corpus.index, query.text, selection))
         if self.model_id in FITTED:
             words()
 
@@ -167,6 +200,7 @@ class Recall:
                 self.model_id,
                 rows=candidates.rows,
                 similarity=candidates.similarity,
+                facts=corpus.index.columns.session[candidates.rows] == NO_SESSION,
                 by_words=query.mode == RecallMode.LEXICAL or candidates.words_only,
             )
 
@@ -185,6 +219,8 @@ def _search(
     query: RecallQuery,
     embedding: _Embedding,
     selection: Selection,
+    *,
+    words: Callable[[], WordEvidence],
     scale: CosineScale,
 ) -> CandidateSet | OneSided:
     if query.mode == RecallMode.LEXICAL:
@@ -200,9 +236,9 @@ def _search(
     if parts := _parts_of(query.filter.kinds):
         return search_sessions(
             index, query.text, embedding, selection,
-            parts=parts, weights=query.weights, scale=scale,
+            parts=parts, weights=query.weights, words=words, scale=scale,
         )  # fmt: skip
-    return search_hybrid(index, query.text, embedding, selection, scale=scale)
+    return search_hybrid(index, query.text, embedding, selection, words=words, scale=scale)
 
 
 def _nothing(

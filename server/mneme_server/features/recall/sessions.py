@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
-from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, Selection
+from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, Selection, WordEvidence
 from mneme_server.features.recall.confidence import CosineScale
 from mneme_server.features.recall.hybrid import (
     CandidateSet,
@@ -46,6 +46,7 @@ def search_sessions(
     *,
     parts: frozenset[MemoryKind],
     weights: RankingWeights,
+    words: Callable[[], WordEvidence],
     scale: CosineScale,
 ) -> CandidateSet:
     """Return candidates among the selected memories, each of which sums up a session.
@@ -62,21 +63,26 @@ def search_sessions(
         selection: the memories.
         parts: the kinds of memory that a session's events are of.
         weights: of the terms.
+        words: returns how far the query's words are to be found.
         scale: of the model's cosines.
     """
     held = _events_of(index, selection, parts)
     reading = read_query_for(index, query, held)
     summaries = by_words(index, query, reading, selection)
-    words = by_words(index, query, reading, held, count=EVENTS_PER_SIDE)
+    held_words = by_words(index, query, reading, held, count=EVENTS_PER_SIDE)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
-    found = gather(index, reading, vector, words, held, scale=scale, count=EVENTS_PER_SIDE)
+    found = gather(
+        index, reading, vector, held_words, held, words=words, scale=scale, count=EVENTS_PER_SIDE
+    )
     best = fuse(index, found, weights)
     place = _summaries(index, selection)
     sessions, sums = _sums(index, best)
     more = place[sessions]
     more = more[more != _NO_ROW]
-    found = gather(index, reading, vector, summaries, selection, scale=scale, more=more)
+    found = gather(
+        index, reading, vector, summaries, selection, words=words, scale=scale, more=more
+    )
     by_session = np.full(len(place), np.nan)
     by_session[_sessions(index, held)] = 0.0
     by_session[sessions] = sums

@@ -10,7 +10,7 @@ from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.experience import Attempt, Near, ProvenSkill
 from mneme_server.features.events.history import ActivityFilter
-from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
+from mneme_server.features.recall.confidence import FACTS_BY_DEFAULT
 from mneme_server.features.recall.model import Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.model import EPISODE, SKILL, Skill, score_of
@@ -98,7 +98,7 @@ class SearchExperience:
             text=topic,
             filter=documents,
             limit=_LOOKED_AT,
-            min_confidence=RECALLED_BY_DEFAULT,
+            min_confidence=FACTS_BY_DEFAULT,
             bare=True,
         )
         found = self.recall.search(tenant_id, query).results

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mneme_server.engine.corpus.ports import WordEvidence
+from mneme_server.engine.corpus.ports import NO_HITS, WordEvidence
 from mneme_server.features.recall.confidence import (
     BY_WORDS,
     E5,
+    FACTS,
     FITTED,
-    RECALLED_BY_DEFAULT,
     USUAL,
     Fit,
+    confidence_of,
     scale_of,
 )
 from mneme_server.features.recall.query import identifiers_in
@@ -56,7 +57,7 @@ def test_identifiers_are_names_paths_and_codes(query: str, found: list[str]) -> 
     assert identifiers_in(query) == found
 
 
-@pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
+@pytest.mark.parametrize("fit", [*FITTED.values(), FACTS, BY_WORDS])
 def test_confidence_grows_with_all_that_it_is_made_of(fit: Fit) -> None:
     little = WordEvidence(True, 10.0, 0.3, 0.0)
     assert 0.0 < fit.confidence(0.2, 0.1, little) <= fit.confidence(0.2, 0.5, little) < 1.0
@@ -64,15 +65,14 @@ def test_confidence_grows_with_all_that_it_is_made_of(fit: Fit) -> None:
     assert fit.confidence(0.2, 0.1, little) < fit.confidence(0.7, 0.5, little)
     assert (fit.confidence(0.2, 0.1, little) < fit.confidence(0.7, 0.1, little)) == (fit.cosine > 0)
     assert (fit.confidence(0.2, 0.1, little) < fit.confidence(0.2, 0.5, little)) == (fit.best > 0)
-    assert fit.confidence(0.2, 0.1, little) < fit.confidence(
-        0.2, 0.1, little._replace(occurring=0.9)
-    )
+    more = fit.confidence(0.2, 0.1, little._replace(occurring=0.9))
+    assert (fit.confidence(0.2, 0.1, little) < more) == (fit.occurring > 0)
     assert fit.confidence(0.2, 0.1, little) < fit.confidence(
         0.2, 0.1, little._replace(identified=1.0)
     )
 
 
-@pytest.mark.parametrize("fit", [*FITTED.values(), BY_WORDS])
+@pytest.mark.parametrize("fit", [*FITTED.values(), FACTS, BY_WORDS])
 def test_a_number_that_nothing_has_counts_against_but_what_is_like_it_is_still_recalled(
     fit: Fit,
 ) -> None:
@@ -81,12 +81,10 @@ def test_a_number_that_nothing_has_counts_against_but_what_is_like_it_is_still_r
         fit.confidence(0.95, 0.5, alike),
         fit.confidence(0.95, 0.5, alike._replace(missing=0.6)),
     )
-    assert sure > unsure >= RECALLED_BY_DEFAULT
+    assert sure > unsure >= fit.recalled
     foreign = fit.confidence(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0))
     assert (
-        fit.confidence(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0, 0.6))
-        <= foreign
-        < RECALLED_BY_DEFAULT
+        fit.confidence(0.1, 0.0, WordEvidence(True, 10.0, 0.0, 0.0, 0.6)) <= foreign < fit.recalled
     )
 
 
@@ -109,3 +107,38 @@ def test_a_threshold_is_brought_back_to_the_models_own_cosines() -> None:
     own = scale_of(E5).of_usual(0.35)
     assert scale_of(E5).usual(np.array([own])) == pytest.approx(0.35)
     assert USUAL.of_usual(0.35) == 0.35
+
+
+SOME = WordEvidence(telling=True, attainable=10.0, occurring=0.0, identified=0.0)
+
+
+def sure_of(
+    similarity: list[float], facts: list[bool], model_id: str = "all-MiniLM-L6-v2"
+) -> float:
+    found = confidence_of(
+        lambda: SOME,
+        lambda: NO_HITS,
+        model_id,
+        rows=np.arange(len(facts)),
+        similarity=np.array(similarity),
+        facts=np.array(facts),
+        by_words=False,
+    )
+    assert found is not None
+    return found
+
+
+def test_a_fact_is_told_by_its_cosine_and_what_is_said_by_its_words_too() -> None:
+    assert sure_of([0.45], [True]) > 0.8
+    assert sure_of([0.45], [False]) < 0.2
+    assert sure_of([0.15], [True]) < 0.2
+
+
+def test_of_facts_and_what_is_said_the_surer_one_counts() -> None:
+    assert sure_of([0.45, 0.8], [True, False]) == sure_of([0.8], [False])
+    assert sure_of([0.45, 0.3], [True, False]) == sure_of([0.45], [True])
+
+
+def test_a_fact_is_told_on_the_default_models_scale_of_cosines() -> None:
+    there = scale_of(E5).of_usual(0.45)
+    assert sure_of([there], [True], E5) == pytest.approx(sure_of([0.45], [True]))

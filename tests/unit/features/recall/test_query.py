@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.engine.corpus.words import name_words
 from mneme_server.features.recall.dates import NamedDate
-from mneme_server.features.recall.query import read_query
+from mneme_server.features.recall.query import as_asked, read_query
 
 LONGEST = 8_192
 
@@ -131,3 +131,17 @@ def test_a_query_is_read_in_time_proportional_to_its_length(query: str) -> None:
 )
 def test_a_query_says_how_much_of_it_identifiers_are(query: str, share: float) -> None:
     assert read_query(query).identified == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("what did Ann buy", "what did Ann buy?"),
+        ("what did Ann buy?", "what did Ann buy?"),
+        ("何が起きた？", "何が起きた？"),
+        ("the order was refused", "the order was refused"),
+        ("", ""),
+    ],
+)
+def test_the_model_reads_a_question_with_its_mark(query: str, asked: str) -> None:
+    assert as_asked(query) == asked

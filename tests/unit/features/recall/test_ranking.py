@@ -47,7 +47,7 @@ def candidates(count: int, **columns: Any) -> Candidates:
         "cosine_next": NAN,
         "alone": False,
         "spoken": False,
-        "session": NO_SESSION,
+        "session": np.arange(count),
         "position": 0,
         "session_words": 0.0,
         "words": 1.0,
@@ -58,11 +58,13 @@ def candidates(count: int, **columns: Any) -> Candidates:
         "age_days": 0.0,
         **columns,
     }
+    attainable = values.pop("attainable", 0.0)
     return Candidates(
+        attainable=attainable,
         **{
             name: np.broadcast_to(np.asarray(value, _DTYPES.get(name, np.float64)), count).copy()
             for name, value in values.items()
-        }
+        },
     )
 
 
@@ -77,6 +79,21 @@ def test_words_count_relative_to_the_candidate_that_has_them_best() -> None:
 
 def test_without_a_match_of_words_the_lexical_term_is_zero() -> None:
     assert term("lexical", 2).tolist() == [0.0, 0.0]
+
+
+def test_a_few_of_a_questions_words_tell_little_of_a_fact_and_all_of_them_much() -> None:
+    of_facts = {"session": NO_SESSION, "attainable": 20.0, "lexical": [8.0, 2.0, 0.0, 20.0]}
+    assert term("lexical", 4, **of_facts) == pytest.approx([1.0, 1 / 16, 0.0, 1.0])
+    assert term("session_lexical", 4, **of_facts) == pytest.approx([1.0, 1 / 16, 0.0, 1.0])
+
+
+def test_words_of_a_fact_do_not_count_where_nothing_could_be_attained() -> None:
+    assert term("lexical", 1, session=NO_SESSION, lexical=[3.0]).tolist() == [0.0]
+
+
+def test_a_fact_is_never_too_short() -> None:
+    said = term("length", 1, words=[64.0])
+    assert term("length", 2, session=NO_SESSION, words=[3.0, 500.0]).tolist() == [*said, *said]
 
 
 def test_meaning_counts_as_the_cosine_and_not_at_all_before_it_is_known() -> None:
@@ -101,9 +118,10 @@ def test_a_session_shares_its_best_cosine_and_its_best_words() -> None:
         "session": [4, 9, 4, NO_SESSION, NO_SESSION],
         "cosine": [0.1, 0.5, 0.6, 0.9, 0.2],
         "lexical": [10.0, 2.0, 0.0, 5.0, 0.0],
+        "attainable": 25.0,
     }
     assert term("session_dense", 5, **columns) == pytest.approx([0.6, 0.5, 0.6, 0.9, 0.2])
-    assert term("session_lexical", 5, **columns) == pytest.approx([1.0, 0.2, 1.0, 0.5, 0.0])
+    assert term("session_lexical", 5, **columns) == pytest.approx([1.0, 0.2, 1.0, 0.25, 0.0])
 
 
 def test_a_session_below_zero_keeps_its_best_cosine() -> None:
@@ -215,9 +233,9 @@ def test_a_term_is_zero_where_it_does_not_apply(name: str) -> None:
 
 
 def test_of_what_has_no_session_the_session_terms_keep_the_order() -> None:
-    columns = {"lexical": [3.0, 1.0], "cosine": [0.8, 0.4]}
+    columns = {"lexical": [8.0, 4.0], "cosine": [0.8, 0.4], "session": NO_SESSION}
     assert term("session_dense", 2, **columns).tolist() == [0.8, 0.4]
-    assert term("session_lexical", 2, **columns) == pytest.approx([1.0, 1 / 3])
+    assert term("session_lexical", 2, attainable=20.0, **columns) == pytest.approx([1.0, 0.25])
 
 
 _FINITE = st.floats(-1, 1, width=32)
