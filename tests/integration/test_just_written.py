@@ -101,9 +101,9 @@ def test_what_waits_for_its_vector_is_counted_until_it_is_found_by_it(server: Lo
             add(index, batch)
 
         with mock.patch.object(TenantIndex, "add_vectors", added):
-            record(api, event("Order 7 was packed.", "s"))
+            record(api, *(event(f"Order {number} was packed.", "s") for number in (7, 8, 9)))
             eventually(lambda: recall(api, "packed"), lambda seen: not seen.pending_count)
-    assert counted == [1]
+    assert counted == [3]
 
 
 @pytest.mark.parametrize("wait", [True, False], ids=["embedded at once", "embedded soon"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -63,3 +64,34 @@ def test_an_event_whose_vector_is_not_to_be_had_soon_is_recorded_and_waited_for(
     with mock.patch.object(type(writing), "embed", return_value=None):
         record(api, event("a heron stood in the reeds", id="heron"), wait=True)
     assert ids_of(recall(api, "which bird stood there?", mode=DENSE)) == ["heron"]
+
+
+@pytest.fixture
+def unhurried(server: LocalServer) -> LocalServer:
+    at_once = server.application.runtime.at_once
+    assert at_once is not None
+    at_once._patience_s = 60.0
+    return server
+
+
+def test_a_short_event_takes_one_commit_though_nobody_waits_for_it(
+    unhurried: LocalServer, api: Api
+) -> None:
+    before = _commits(unhurried, api)
+    record(api, event("a heron stood in the reeds", id="heron"))
+    assert _commits(unhurried, api) == before + 1
+    assert ids_of(recall(api, "which bird stood there?", mode=DENSE)) == ["heron"]
+
+
+@pytest.mark.parametrize("why", ["many", "long", "others are at work"])
+def test_what_would_hold_up_its_caller_or_others_is_embedded_later(
+    unhurried: LocalServer, api: Api, why: str
+) -> None:
+    texts = ["a heron stood in the reeds"] * (3 if why == "many" else 1)
+    if why == "long":
+        texts = [" ".join(texts * 50)]
+    runtime = unhurried.application.runtime
+    others = runtime.foreground.active() if why == "others are at work" else nullcontext()
+    with mock.patch.object(runtime.at_once, "embed", side_effect=AssertionError), others:
+        record(api, *(event(text, id=f"e{number}") for number, text in enumerate(texts)))
+    assert recall(api, "heron").results

@@ -59,6 +59,10 @@ class Turn(Protocol):
         """Say that a call waits for work in the background, so that it gives way to nobody."""
         ...
 
+    def is_alone(self) -> bool:
+        """Tell whether no call writes or computes now; for one that does not yet."""
+        ...
+
 
 class _Free:
     """The turn where nobody hands them out: it is always there."""
@@ -85,6 +89,10 @@ class _Free:
     def hurry(self) -> AbstractContextManager[None]:
         """Tell nobody."""
         return _NOTHING
+
+    def is_alone(self) -> bool:
+        """Know of nobody."""
+        return True
 
 
 class _WaitedFor(AbstractContextManager[None]):
@@ -167,6 +175,12 @@ def active() -> AbstractContextManager[None]:
 def hurry() -> AbstractContextManager[None]:
     """Say that a call waits for work in the background, so that it gives way to nobody."""
     return _current.get().hurry()
+
+
+def is_alone() -> bool:
+    """Tell whether no call writes or computes now, this one included: then it may do at once what
+    others would be slowed down by."""
+    return _current.get().is_alone()
 
 
 def each(make: Callable[[T], R], items: Sequence[T]) -> list[R]:

@@ -47,6 +47,8 @@ _log = structlog.get_logger(__name__)
 
 _QUERY_PATIENCE_S = 5.0
 """So long a query waits for its vector: without it the answer is worse."""
+_AT_ONCE_PATIENCE_S = 0.05
+"""So long does one that nobody else is beside: it would be embedded in a moment anyway."""
 _WRITE_PATIENCE_S = 2.0
 """So long a write does: without its vector it is embedded a moment later."""
 _SOON_US = 500_000
@@ -148,6 +150,12 @@ class Runtime:
             if told:  # Whoever compares stored texts waits as long, for vectors of the other kind.
                 self.comparing = BestEffortEmbedder(self.embedder, patience_s=_QUERY_PATIENCE_S)
             self.writing = BestEffortEmbedder(self.embedder, patience_s=_WRITE_PATIENCE_S)
+            self.at_once = (
+                BestEffortEmbedder(self.embedder, patience_s=_AT_ONCE_PATIENCE_S)
+                if self._batcher.in_process
+                else None
+            )
+            """Embeds short texts in milliseconds, in this process; None where that takes longer."""
             self.model = EmbeddingModel(self._batcher.model_id, self._batcher.dimensions)
             self.tenants: TenantRegistry[Unit] = TenantRegistry(
                 TenantOpener(

@@ -98,7 +98,7 @@ class MicroBatcher:
         self._embed_questions = for_questions(embedder).embed
         self._tells_questions = for_questions(embedder) is not embedder
         # Some compute in the thread that asks, and wait for nobody.
-        self._in_process = getattr(embedder, "in_process", False)
+        self.in_process = getattr(embedder, "in_process", False)
         self._max_queued = max_queued
         self._patience_s = patience_s
         self._state = threading.Condition()  # guards what follows
@@ -205,7 +205,7 @@ class MicroBatcher:
     def _takes_a_place(self, texts: Sequence[str], queue: EmbedQueue) -> bool:
         """Take a free worker's place for a caller who waits for few texts, or brings one batch from
         the background, if nobody is before."""
-        if not (self._in_process and texts) or deadline.time_left() == 0:
+        if not (self.in_process and texts) or deadline.time_left() == 0:
             return False
         if queue is EmbedQueue.LONG or not self._queues.are_one_batch(texts, queue):
             return False

@@ -76,6 +76,11 @@ class Foreground:
             self._active -= 1
             self._last_s = time.monotonic()
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no call writes, computes or waits for its turn to."""
+        return not (self._active or self._small_calls)
+
     def turn(self, *, large: bool = False) -> CallTurn:
         """Return the turn of a call that asks for little, or for much."""
         return CallTurn(self, large=large)
@@ -242,6 +247,10 @@ class CallTurn:
     def hurry(self) -> AbstractContextManager[None]:
         """See `turns.Turn`."""
         return self._foreground.hurry()
+
+    def is_alone(self) -> bool:
+        """See `turns.Turn`."""
+        return self._foreground.is_quiet
 
 
 class _Computing(AbstractContextManager[None]):

@@ -28,7 +28,7 @@ def _build(host: Host) -> Parts:
     )
     runtime.listen(watches)
     runtime.also_follow(watches.watched)
-    record = RecordEvents(host.tenants, listeners, runtime.writing)
+    record = RecordEvents(host.tenants, listeners, runtime.writing, runtime.at_once)
     verify = VerifyEvents(host.tenants)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),

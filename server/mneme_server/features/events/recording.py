@@ -54,6 +54,8 @@ _STORED = 256
 _SOON = 8
 """Texts up to which a caller who waits for them has them embedded first, and recorded with their
 vectors in one transaction."""
+_AT_ONCE, _SHORT = 2, 1_000
+"""Texts, and characters of all of them, that are embedded first though nobody waits for them."""
 _OF_THE_RECORD = frozenset(
     {
         "id", "cursor", "sequence", "recorded_us",
@@ -116,12 +118,15 @@ class SessionListeners:
 class RecordEvents:
     """Records batches of events.
 
-    With `embedder`, few events that somebody waits for get their vectors as they are recorded.
+    With `embedder`, few events that somebody waits for get their vectors as they are recorded; with
+    `at_once`, so does a short one that nobody waits for, where no other call is at work: to queue
+    it and to write its vector in a transaction of its own costs more than to embed it.
     """
 
     tenants: OpenTenants
     listeners: SessionListeners = field(default_factory=SessionListeners)
     embedder: TextEmbedder | None = None
+    at_once: TextEmbedder | None = None
 
     def record(
         self,
@@ -155,7 +160,7 @@ class RecordEvents:
         with self.tenants.open(tenant_id) as tenant:
             batch = turns.each(normalized, new_events)
             # While others wait it joins their line: who waits for an event waits for those before.
-            vectors = self._embedded(batch) if wait_indexed and not tenant.pending else {}
+            vectors = {} if tenant.pending else self._embedded(batch, wait_indexed=wait_indexed)
             if not vectors:
                 _require_room(tenant, new_events, batch)
             with turns.active(), tenant.write() as unit:
@@ -168,13 +173,18 @@ class RecordEvents:
                     tenant.wait_embedded(recording.doc_ids)
         return receipts
 
-    def _embedded(self, batch: Sequence[Event]) -> Mapping[str, Matrix]:
+    def _embedded(self, batch: Sequence[Event], *, wait_indexed: bool) -> Mapping[str, Matrix]:
         """Return the vectors (d,) by the events' ids; none when they are many, or not to be had
         soon."""
         found = [event for event in batch if event.searchable]
-        if self.embedder is None or not 0 < len(found) <= _SOON:
+        if not 0 < len(found) <= (_SOON if wait_indexed else _AT_ONCE):
             return {}
-        vectors = self.embedder.embed([event.text for event in found])
+        if wait_indexed:
+            embedder = self.embedder
+        else:
+            short = sum(len(event.text) for event in found) <= _SHORT and turns.is_alone()
+            embedder = self.at_once if short else None
+        vectors = None if embedder is None else embedder.embed([event.text for event in found])
         if vectors is None:
             return {}
         return {event.id: vector for event, vector in zip(found, vectors, strict=True)}
