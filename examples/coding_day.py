@@ -5,7 +5,7 @@
 The agent is a script with three ideas of how to divide money; its checks are programs that really
 fail. It records what it does, notes what each attempt taught, and hands over. The second task is
 another one, at which the same ideas fail: an attempt begins with what earlier ones taught. Where
-`next_idea` compares texts, your agent gives its model `attempt.lessons`, the same as a prompt.
+`next_idea` compares texts, your agent gives its model `attempt.text`, the same as a prompt.
 
 The memory lies in the folder `memory`, whose server starts and stops by itself. Run it again, and
 Monday knows it all, too. `.venv/bin/mneme --local memory sessions list` shows the days.
@@ -85,7 +85,7 @@ def tuesday(memory: mneme.MnemeClient) -> None:
 
 def start_day(memory: mneme.MnemeClient, name: str) -> str:
     """Wake up, and start a session; return its id."""
-    print(f"\n{name}\n\n{QUOTED}\n{visible(memory.wake_up(project=PROJECT).narrative)}\n")
+    print(f"\n{name}\n\n{QUOTED}\n{visible(memory.wake_up(project=PROJECT).text)}\n")
     session = f"{name.lower()}-{uuid4().hex[:8]}"
     memory.start_session(session_id=session, agent_id="coder", project=PROJECT)
     return session

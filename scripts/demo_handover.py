@@ -24,7 +24,7 @@ def pick_up_where_it_left_off(report: Report, server: Server) -> None:
             files=["payments/gateway.py", "tests/test_refunds.py"],
         )
         woken = client.wake_up(project="shop")
-    for line in woken.narrative.splitlines():
+    for line in woken.text.splitlines():
         report.say(f"  {line}".rstrip())
     report.check(
         woken.last_handover.session_id == "inv-21-refunds"

@@ -53,14 +53,14 @@ const ANSWERS = {
     entries: [{ session, summary, related: [{ sessionId: HOSTILE, similarity: 0.5 }] }],
   }),
   "ContextService/WakeUp": () => ({
-    narrative: HOSTILE,
+    text: HOSTILE,
     lastHandover: { ...summary, progress: [HOSTILE], decisions: [{ decision: HOSTILE }] },
     patterns: [claim],
     suggestions: [claim],
     related: [{ ...summary, score: 0.5 }],
   }),
   "ContextService/GetContext": () => ({
-    prompt: HOSTILE,
+    text: HOSTILE,
     sessions: [{ ...summary, keyEvents: [{ eventId: HOSTILE, summary: HOSTILE }] }],
     lessons: [{ lesson: { id: HOSTILE, title: HOSTILE, content: HOSTILE, category: HOSTILE } }],
     skills: [{ skillId: HOSTILE, name: HOSTILE, description: HOSTILE }],

@@ -164,7 +164,7 @@ test("events that are followed leave no gap to those that are listed, however ma
 test("the context is shown word for word, with what it rests on", async () => {
   serve({
     "ContextService/WakeUp": () => ({
-      narrative: "Last session:\n  two spaces",
+      text: "Last session:\n  two spaces",
       suggestions: [
         { type: "open_todo", description: "Book it", sessionIds: ["s-1"], eventIds: ["e4"] },
       ],
@@ -184,7 +184,7 @@ test("a text that was copied is not said to be when it is another", async () => 
     configurable: true,
   });
   serve({
-    "ContextService/GetContext": ({ topic }) => ({ prompt: `about ${topic}` }),
+    "ContextService/GetContext": ({ topic }) => ({ text: `about ${topic}` }),
     "EventService/ListAgents": () => ({}),
   });
   open("/context?view=topic&topic=one");

@@ -42,10 +42,10 @@ def register(server: MCPServer[Any], access: Access) -> None:
                 error, Place(access.address, access.over_http, local=access.local is not None)
             )
             raise MCPError(code=INTERNAL_ERROR, message=said) from error
-        known = past.get("prompt", "") if past.get("sessions") or past.get("lessons") else ""
+        known = past.get("text", "")
         return paragraphs(
             [
-                f"{_NARRATIVE_ABOUT}\n{visible(woken['narrative'])}",
+                f"{_NARRATIVE_ABOUT}\n{visible(woken['text'])}",
                 visible(known),
                 f"The task: {task}" if task else "",
                 "Work from this. Use agentlens_recall when something seems familiar or fails, and "

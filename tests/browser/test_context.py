@@ -35,7 +35,7 @@ def test_the_wake_up_text_is_the_agents_word_for_word(filled: LocalServer, open_
         page = open_page(filled, "/context?project=invoices")
         arrive(page)
         told = shown(page)
-        assert told == timeless(client.wake_up(project="invoices").narrative)
+        assert told == timeless(client.wake_up(project="invoices").text)
     assert "Sessions stay valid while they are used" in told
     handover = page.locator("section").filter(has_text="The last handover")
     expect(handover.get_by_text("Warn before a session ends")).to_be_visible()
@@ -53,7 +53,7 @@ def test_the_context_of_a_topic_is_the_agents_word_for_word(
     expect(page.locator("pre.prompt")).to_be_visible()
     arrive(page)
     with MnemeClient(filled.address, api_key=ADMIN_KEY) as client:
-        prompt = client.get_context("change a large table").prompt
+        prompt = client.get_context("change a large table").text
     assert shown(page) == timeless(prompt)
 
 
@@ -74,6 +74,6 @@ def test_of_a_project_that_never_began_it_says_what_the_agent_is_told(
     page = open_page(filled, "/context?project=never-begun")
     arrive(page)
     with MnemeClient(filled.address, api_key=ADMIN_KEY) as client:
-        told = client.wake_up(project="never-begun").narrative
+        told = client.wake_up(project="never-begun").text
     assert shown(page) == timeless(told)
     expect(page.get_by_text("No earlier session resembles it.")).to_be_visible()

@@ -96,14 +96,14 @@ def test_past_lessons_are_loaded_as_prompt_text_and_counted_as_applied(
     client: MnemeClient,
 ) -> None:
     with client.attempt("Parse CSV files", session_id="s1", project="p") as first:
-        assert first.lessons == ""
+        assert first.text == ""
         first.worked("used the csv module")
     with (
         pytest.raises(ValueError, match="bad"),
         client.attempt("Write a CSV parser", session_id="s2", project="p") as second,
     ):
         raise ValueError("bad delimiter")
-    assert "used the csv module" in second.lessons
+    assert "used the csv module" in second.text
     newest = reflections(client)[0]
     assert newest.next_strategy == "Try: used the csv module"
     assert list(newest.applied_reflection_ids) == [second.past[0].id]
@@ -185,7 +185,7 @@ def test_an_attempt_that_is_switched_off_neither_loads_nor_stores(client: MnemeC
     with client.attempt("Parse CSV", session_id="s1"):
         pass
     with client.attempt("Parse CSV", session_id="s2", enabled=False) as off:
-        assert (off.lessons, off.past) == ("", [])
+        assert (off.text, off.past) == ("", [])
     assert off.reflection is None
     assert [one.session_id for one in reflections(client)] == ["s1"]
     assert client.summarize_reflections().metrics.search_count == 1

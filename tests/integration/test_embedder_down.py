@@ -264,7 +264,7 @@ def test_waking_up_after_a_handover_that_is_not_embedded_yet_says_what_could_not
     woken = wake_up(api, project="bread")
     assert woken.last_handover.session_id == "second"
     assert woken.not_compared
-    assert "could not be looked for" in woken.narrative
+    assert "could not be looked for" in woken.text
     assert len(api.context.GetTimeline(context_pb.GetTimelineRequest()).entries) == 2
     remote.up()
     woken = eventually(lambda: wake_up(api, project="bread"), lambda seen: not seen.not_compared)

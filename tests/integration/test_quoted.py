@@ -60,14 +60,15 @@ def is_quoted(text: str) -> None:
 def test_context_as_a_prompt_says_that_it_is_quoted_and_holds_no_line_of_a_stored_text(
     client: MnemeClient,
 ) -> None:
-    prompt = client.get_context("Round the taxes").prompt
+    prompt = client.get_context("Round the taxes").text
     assert prompt.splitlines()[0] == QUOTED
-    assert prompt.splitlines().count("## Lessons") == 1
+    assert "Round the taxes" in prompt
+    assert all(line.startswith("- 2") for line in prompt.splitlines()[2:])
     is_quoted(prompt)
 
 
 def test_a_narrative_holds_no_line_of_a_stored_text(client: MnemeClient) -> None:
-    narrative = client.wake_up(project=PROJECT).narrative
+    narrative = client.wake_up(project=PROJECT).text
     assert narrative.splitlines()[0].startswith("Last session on shop")
     is_quoted(narrative)
 
@@ -75,7 +76,7 @@ def test_a_narrative_holds_no_line_of_a_stored_text(client: MnemeClient) -> None
 def test_reflections_and_the_knowledge_log_as_prompts_hold_no_line_of_a_stored_text(
     client: MnemeClient,
 ) -> None:
-    is_quoted(client.search_reflections("Round the taxes").prompt)
+    is_quoted(client.search_reflections("Round the taxes").text)
     known = client.search_knowledge("Round the taxes").markdown
     is_quoted(known)
     assert len(known.splitlines()) == 3

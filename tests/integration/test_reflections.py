@@ -65,7 +65,7 @@ def test_answers_with_large_reflections_reach_the_caller(api: Api) -> None:
     while not found or request.page_token:
         page = api.learn.ListReflections(request)
         assert page.ByteSize() < CARRIED
-        assert page.prompt.count("Task: ") == len(page.reflections)
+        assert page.text.count("Task: ") == len(page.reflections)
         found += [reflection.task_description for reflection in page.reflections]
         request.page_token = page.next_page_token
     assert found == [f"Task {number}" for number in range(11, -1, -1)]
@@ -73,7 +73,7 @@ def test_answers_with_large_reflections_reach_the_caller(api: Api) -> None:
         pb.SearchReflectionsRequest(task_description="Task", limit=100)
     )
     assert searched.ByteSize() < CARRIED
-    assert searched.prompt.count("Task: ") == len(searched.results) > 0
+    assert searched.text.count("Task: ") == len(searched.results) > 0
     made = summary(api)
     assert made.ByteSize() < CARRIED
     assert made.recent_lessons[0].task_description == "Task 11"
@@ -132,7 +132,7 @@ def test_learning_from_failed_code_generation(api: Api) -> None:
         next_strategy="Use a proper CSV parsing library instead of regex",
     )
     request = pb.SearchReflectionsRequest(task_description="Generate a CSV parser")
-    prompt = api.learn.SearchReflections(request).prompt
+    prompt = api.learn.SearchReflections(request).text
     assert prompt.splitlines()[0] == "## Previous Lessons Learned"
     assert "### Attempt 1 (failure)" in prompt
     assert "  - Forgot to handle quoted fields" in prompt

@@ -73,7 +73,7 @@ def test_an_agent_is_not_told_of_it(alerted: Api) -> None:
     assert [entry.session.id for entry in timeline] == ["work"]
     context = alerted.context.GetContext(context_pb.GetContextRequest(topic=topic))
     assert ALERTS not in [found.session_id for found in context.sessions]
-    assert ALERTS not in context.prompt
+    assert ALERTS not in context.text
     assert context.total_sessions == 1
     searched = alerted.context.SearchSessions(context_pb.SearchSessionsRequest(query=topic))
     assert ALERTS not in [found.session.id for found in searched.results]

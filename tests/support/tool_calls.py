@@ -448,12 +448,12 @@ A_DAY: list[tuple[str, dict[str, Any], Check]] = [
         "agentlens_context",
         {"query": "authentication"},
         lambda text, data: "authentication of ann" in [e["task"] for e in data["episodes"]]
-        and "failed just now" in text,
+        and "” failed, reward" in text,
     ),
     (
         "agentlens_context",
         {"query": "authentication", "withoutExperience": True},
-        lambda text, data: "episodes" not in data and "Earlier attempts" not in text,
+        lambda text, data: "episodes" not in data and ", episode " not in text,
     ),
     (
         "recall_with_certificate",

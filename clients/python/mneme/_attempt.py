@@ -37,7 +37,7 @@ class AttemptRecord:
     """What is known of one attempt, and what will be stored of it.
 
     Attributes:
-        lessons: past reflections on similar tasks, as text for a prompt; empty without any.
+        text: past reflections on similar tasks, as text for a prompt; empty without any.
         past: the same as answers, the most relevant first.
         next_strategy: what to do next time; when it is left empty, a sentence is made from the
             outcome and from what worked in the past.
@@ -49,7 +49,7 @@ class AttemptRecord:
         tags: Iterable[str] | None, enabled: bool, auto_reflect: bool, include_past_lessons: int,
     ) -> None:  # fmt: skip
         self.task = task
-        self.lessons = ""
+        self.text = ""
         self.past: list[Reflection] = []
         self.next_strategy = ""
         self.reflection: Reflection | None = None
@@ -84,7 +84,7 @@ class AttemptRecord:
         }
 
     def _learned(self, answer: SearchReflectionsResponse) -> None:
-        self.lessons = answer.prompt
+        self.text = answer.text
         self.past = [found.reflection for found in answer.results]
 
     def _conclusion(self, error: BaseException | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ const woken = await mneme.wakeUp({ project: "invoices" });
 for (const todo of woken.lastHandover?.openTodos ?? []) {
   console.log("still to do:", todo.content);
 }
-console.log(woken.narrative);
+console.log(woken.text);
 
 const { result } = await mneme.reflect({ analysis: "error_patterns", project: "invoices" });
 if (result.case === "errorPatterns") {

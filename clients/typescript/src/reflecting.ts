@@ -35,7 +35,7 @@ export interface AttemptOptions {
 /** What is known of one attempt, and what will be stored of it. */
 export class Attempt {
   /** Past reflections on similar tasks, as text for a prompt; empty without any. */
-  lessons = "";
+  text = "";
   /** The same as answers, the most relevant first. */
   past: readonly Reflection[] = [];
   /** What to do next time; made of the outcome and of what worked before when it is empty. */
@@ -105,7 +105,7 @@ export async function attempt<T>(
       filter: project ? { project } : {},
       limit: includePastLessons,
     });
-    current.lessons = found.prompt;
+    current.text = found.text;
     current.past = found.results.flatMap(({ reflection }) => reflection ?? []);
   }
   const store = async (failed?: { readonly error: unknown }) => {

@@ -21,7 +21,7 @@ test("a success is stored with what worked and the tags of its task", async () =
   client = await server.tenant();
   const about = { sessionId: "s1", project: "p" };
   const answer = await client.attempt("Fix the CSV test", about, async (attempt) => {
-    assert.equal(attempt.lessons, "");
+    assert.equal(attempt.text, "");
     attempt.worked("used the csv module");
     return 5;
   });
@@ -38,7 +38,7 @@ test("a failure is stored with its error, which goes on, and with what worked be
   await client.attempt("Parse CSV files", { sessionId: "s1" }, (one) => one.worked("the module"));
   const [lesson] = await stored();
   const work = client.attempt("Write a CSV parser", { sessionId: "s2" }, (attempt) => {
-    assert.match(attempt.lessons, /the module/);
+    assert.match(attempt.text, /the module/);
     throw new RangeError("bad delimiter");
   });
   await assert.rejects(work, { name: "RangeError", message: "bad delimiter" });

@@ -310,6 +310,9 @@ test("a session's end is handed over to the next one", async () => {
   const woken = await client.wakeUp({ project: "invoices" });
   assert.equal(woken.lastHandover?.sessionId, "s1");
   assert.ok((await client.getContext({ topic: "release number" })).totalSessions);
+  const { text, items } = await client.context({ topic: "release number" });
+  assert.ok(text.includes("release number"));
+  assert.ok(items.length > 0);
   assert.ok((await client.searchSessions({ query: "release" })).results.length);
   assert.equal((await client.getTimeline({ project: "invoices" })).entries.length, 2);
   assert.equal((await all(client.iterGetTimeline({ pageSize: 1 }))).length, 2);
@@ -367,6 +370,9 @@ test("patterns are found in memories, and what there is is told", async () => {
   assert.equal((await client.listPatterns()).totalSize, 1n);
   assert.equal((await all(client.iterPatterns())).length, 1);
   assert.equal((await all(client.iterPatternStats())).length, 1);
+  const renamed = { id: pattern?.id ?? "", description: "numbers of tickets" };
+  const changed = await client.updatePattern({ pattern: renamed });
+  assert.equal(changed.pattern?.description, renamed.description);
   assert.equal((await client.deletePattern({ name: "tickets" })).pattern?.name, "tickets");
   const stats = await client.getMemoryStats({ includeQuality: true });
   assert.ok((stats.counts?.memories ?? 0n) > 0n);
@@ -619,6 +625,6 @@ test("every RPC of the schemas has a method", () => {
     (name) => !NO_CALLS.has(name) && !/^iter[A-Z]/.test(name),
   );
   assert.ok(services.length >= 6);
-  const everyday = ["remember"]; // Second names.
+  const everyday = ["remember", "context"]; // Second names.
   assert.equal(methods.length, rpcs.length + everyday.length);
 });

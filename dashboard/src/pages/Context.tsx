@@ -56,7 +56,7 @@ function AtWakeUp() {
       <Show of={woken} lines={8}>
         {(answer) => (
           <div class="told">
-            <Prompt text={answer.narrative ?? ""} />
+            <Prompt text={answer.text ?? ""} />
             <div>
               <WakeUpEvidence answer={answer} />
             </div>
@@ -88,7 +88,7 @@ function OnTopic() {
           {(answer) =>
             answer && (
               <div class="told">
-                <Prompt text={answer.prompt ?? ""} />
+                <Prompt text={answer.text ?? ""} />
                 <div>
                   <ContextEvidence answer={answer} />
                 </div>

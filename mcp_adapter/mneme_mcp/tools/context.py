@@ -92,7 +92,9 @@ class ContextOutput(CamelOutput):
 
 async def context(call: Call, given: ContextArguments) -> Reply:
     """Answer `agentlens_context`."""
-    answer = to_dict(await call.client.get_context(**given.request()))
+    answer = to_dict(
+        await call.client.get_context(**given.request(), token_budget=given.token_budget)
+    )
     found = ContextOutput(
         sessions=[ContextSession.model_validate(one) for one in answer["sessions"]],
         lessons=[found_lesson(one) for one in answer["lessons"]],
@@ -102,13 +104,12 @@ async def context(call: Call, given: ContextArguments) -> Reply:
         topic=given.query,
         total_sessions=int(answer["total_sessions"]),
     )
-    kinds = (found.sessions, found.lessons, found.reflections, found.episodes, found.skills)
-    if not any(kinds):
+    if not answer["text"]:
         found.message = NOTHING
         filtered = given.user_id or given.agent_id or given.project or given.from_ or given.to
         hint = " that passes the filters; try fewer of them." if filtered else "."
         return Reply(NOTHING + hint, found)
-    text = fit(answer["prompt"], given.token_budget, "raise tokenBudget or lower limit")
+    text = fit(answer["text"], given.token_budget, "raise tokenBudget or lower limit")
     return Reply(text, found, given.token_budget)
 
 

@@ -138,14 +138,14 @@ async def search(call: Call, given: SearchArguments) -> Reply:
         return await _newest(call, given, nothing)
     answer = to_dict(await call.client.search_reflections(**given.request()))
     reflections = [found_reflection(found) for found in answer["results"]]
-    return _reply(reflections, int(answer["searched_count"]), answer["prompt"], given, nothing)
+    return _reply(reflections, int(answer["searched_count"]), answer["text"], given, nothing)
 
 
 async def _newest(call: Call, given: GetArguments | SearchArguments, nothing: str) -> Reply:
     wanted = given.request()["filter"]
     answer = to_dict(await call.client.list_reflections(filter=wanted, page_size=given.limit))
     reflections = [ReflectionOutput.model_validate(one) for one in answer["reflections"]]
-    return _reply(reflections, int(answer["total_size"]), answer["prompt"], given, nothing)
+    return _reply(reflections, int(answer["total_size"]), answer["text"], given, nothing)
 
 
 def _reply(

@@ -302,7 +302,7 @@ async def wake_up(call: Call, given: WakeUpArguments) -> Reply:
     woken = WakeUpOutput.model_validate(
         answer | {"last_session_summary": summary.get("summary", "")}
     )
-    text = quoted(answer["narrative"], given.token_budget, "raise token_budget")
+    text = quoted(answer["text"], given.token_budget, "raise token_budget")
     return Reply(text, woken, given.token_budget)
 
 

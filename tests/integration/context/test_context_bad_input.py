@@ -111,7 +111,7 @@ def test_a_key_that_may_only_read_cannot_hand_over(server: LocalServer) -> None:
     with refused() as failure:
         sleep(reader, "s", "Something")
     assert failure.code == grpc.StatusCode.PERMISSION_DENIED
-    assert wake_up(reader).narrative
+    assert wake_up(reader).text
 
 
 @pytest.mark.parametrize("text", ["🦉 наука", "a'; DROP TABLE handovers; --", "\u202e" + "x" * 50])

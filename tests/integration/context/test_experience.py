@@ -45,11 +45,11 @@ def test_attempts_and_skills_that_bear_on_the_topic_are_there_with_what_speaks_f
     assert 0 < known.success_low < 2 / 3 < known.success_high < 1
     assert 0 < known.score <= 1
     for said in (
-        f"- “{ATTEMPT}” failed", "reward 0.2: The lock timed out: copy in batches.",
-        "- copy_in_batches (worked in 2 of 3 uses): Migrate a database table in small batches",
+        f"episode tried: “{ATTEMPT}” failed, reward 0.2: The lock timed out: copy in batches.",
+        "copy_in_batches (worked in 2 of 3 uses): Migrate a database table in small batches",
     ):  # fmt: skip
-        assert said in answer.prompt
-    assert "carrots" not in answer.prompt
+        assert said in answer.text
+    assert "carrots" not in answer.text
 
 
 def test_a_skill_that_nobody_used_or_that_fails_is_no_advice(api: Api) -> None:
@@ -85,10 +85,10 @@ def test_experience_can_be_left_out_and_then_the_answer_is_as_it_was_without_any
     before = get_context(api, TOPIC), wake_up(api, project="shop")
     episode(api, ATTEMPT, critique="Copy in batches.", project="shop")
     used(api, "copy_in_batches", "Migrate a database table in small batches", True)
-    assert get_context(api, TOPIC).prompt != before[0].prompt
-    assert wake_up(api, project="shop").narrative != before[1].narrative
+    assert get_context(api, TOPIC).text != before[0].text
+    assert wake_up(api, project="shop").text != before[1].text
     without = get_context(api, TOPIC, without_experience=True)
-    assert without.prompt == before[0].prompt
+    assert without.text == before[0].text
     assert (without.episodes, without.skills) == ([], [])
     assert wake_up(api, project="shop", without_experience=True) == before[1]
 
@@ -111,7 +111,7 @@ def test_waking_up_names_the_skill_and_the_attempt_for_what_is_left_to_do(api: A
     assert "worked in 2 of 2 uses" in made["known_skill"].description
     assert "failed" in made["earlier_attempt"].description
     for one in made.values():
-        assert one.description[:40] in woken.narrative
+        assert one.description[:40] in woken.text
 
 
 def test_what_experience_says_keeps_its_place_however_much_there_is_to_do(api: Api) -> None:

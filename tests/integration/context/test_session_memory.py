@@ -67,12 +67,12 @@ def test_of_many_sessions_since_the_last_handover_it_says_that_there_were_at_lea
         record(api, event("Why is the build red again?", name))
         end(api, name, status=events_pb.SESSION_STATUS_COMPLETED)
     summarised(api, *names)
-    assert "Since then at least 5 sessions were at work" in wake_up(api).narrative
+    assert "Since then at least 5 sessions were at work" in wake_up(api).text
 
 
 def test_its_narrative_reads_well_to_a_stranger(api: Api) -> None:
     _five_sessions(api)
-    lines = wake_up(api, project="shop").narrative.splitlines()
+    lines = wake_up(api, project="shop").text.splitlines()
     assert lines == [
         "Last session on shop, just now: Fixed JWT validation of tokens without an expiry;"
         " Reject tokens without exp.",
@@ -159,12 +159,12 @@ def test_without_evidence_nothing_is_invented(api: Api) -> None:
     empty = wake_up(api)
     assert not empty.HasField("last_handover")
     assert not [*empty.related, *empty.patterns, *empty.suggestions]
-    assert empty.narrative.startswith("There is nothing to pick up")
+    assert empty.text.startswith("There is nothing to pick up")
     sleep(api, "only", "Read the paper on sparse attention")
     woken = wake_up(api)
     assert not [*woken.related, *woken.patterns, *woken.suggestions]
-    assert "sparse attention" in woken.narrative
-    assert "Suggested" not in woken.narrative
+    assert "sparse attention" in woken.text
+    assert "Suggested" not in woken.text
 
 
 def test_without_a_handover_the_session_that_ended_last_is_told(api: Api) -> None:
@@ -174,7 +174,7 @@ def test_without_a_handover_the_session_that_ended_last_is_told(api: Api) -> Non
     woken = wake_up(api)
     assert not woken.HasField("last_handover")
     assert woken.last_summary.session_id == "s"
-    assert "compare the tariffs" in woken.narrative
+    assert "compare the tariffs" in woken.text
 
 
 def test_the_last_handover_is_that_of_the_project_or_of_any(api: Api) -> None:
@@ -263,9 +263,9 @@ def test_end_to_end_session_memory(api: Api) -> None:
     assert found[0].HasField("similarity")
     sleep(api, "2", "OAuth2 setup", contexts=("oauth_spec",), project="test_project")
     woken = wake_up(api, project="test_project", min_similarity=0.0)
-    assert "JWT" in woken.narrative
-    assert "OAuth2" in woken.narrative
-    assert "Related work" in woken.narrative
+    assert "JWT" in woken.text
+    assert "OAuth2" in woken.text
+    assert "Related work" in woken.text
 
 
 def test_sessions_since_the_last_handover_are_told(api: Api) -> None:
@@ -275,7 +275,7 @@ def test_sessions_since_the_last_handover_are_told(api: Api) -> None:
     record(api, event("the hedge is cut", "later"))
     end(api, "later")
     summarised(api, "later")
-    assert "Since then one session was at work and left no handover" in wake_up(api).narrative
+    assert "Since then one session was at work and left no handover" in wake_up(api).text
 
 
 def test_a_timeline_links_each_session_to_the_earlier_ones_that_it_resembles(api: Api) -> None:

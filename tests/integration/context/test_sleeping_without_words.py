@@ -70,12 +70,12 @@ def test_what_was_done_decided_and_left_open_is_collected_with_the_events_that_t
     }
     woken = wake_up(api, project="shop")
     assert woken.last_handover == handover
-    lines = woken.narrative.splitlines()
+    lines = woken.text.splitlines()
     assert lines[0] == "Last session on shop, just now: Sign the tokens of the shop."
     assert lines[1].startswith("Nobody wrote this handover")
     assert lines[2] == "What came of it: The tokens are signed with RS256; sign the tokens."
-    assert "Decided: Sign with RS256, because keys can rotate." in woken.narrative
-    assert "add refresh tokens" in woken.narrative
+    assert "Decided: Sign with RS256, because keys can rotate." in woken.text
+    assert "add refresh tokens" in woken.text
 
 
 def test_what_the_caller_tells_is_joined_with_what_was_collected(api: Api) -> None:
@@ -86,7 +86,7 @@ def test_what_the_caller_tells_is_joined_with_what_was_collected(api: Api) -> No
         "Tell the mobile team",
         "add refresh tokens",
     ]
-    assert "Nobody wrote" not in wake_up(api).narrative
+    assert "Nobody wrote" not in wake_up(api).text
 
 
 def test_a_session_that_tells_nothing_stores_no_handover_and_hides_none(api: Api) -> None:
@@ -98,7 +98,7 @@ def test_a_session_that_tells_nothing_stores_no_handover_and_hides_none(api: Api
     assert session_of(api, "idle").status == events_pb.SESSION_STATUS_COMPLETED
     woken = wake_up(api, project="shop")
     assert woken.last_handover == kept
-    assert "Buy brushes" in woken.narrative
+    assert "Buy brushes" in woken.text
 
 
 def test_sleeping_again_without_content_keeps_what_was_given(api: Api) -> None:
@@ -160,4 +160,4 @@ def test_an_empty_session_does_not_hide_the_last_one_in_which_something_happened
     api.events.StartSession(events_pb.StartSessionRequest(session_id="empty"))
     end(api, "empty")
     summarised(api, "empty")
-    assert "the bridge is painted" in wake_up(api).narrative
+    assert "the bridge is painted" in wake_up(api).text

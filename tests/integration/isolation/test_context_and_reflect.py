@@ -41,7 +41,7 @@ def _(world: World) -> None:
     assert (
         wake_up(world.ours)
         == wake_up(world.alone)
-        == context_pb.WakeUpResponse(narrative=wake_up(world.alone).narrative)
+        == context_pb.WakeUpResponse(text=wake_up(world.alone).text)
     )
     for field in ("project", "agent_id"):
         answered_as_absent(

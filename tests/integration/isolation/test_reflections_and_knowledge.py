@@ -43,7 +43,7 @@ def _reflection_filters() -> dict[str, Callable[[str], reflection_pb.ReflectionF
 @isolates("mneme.v1.LearnService/ListReflections")
 def _(world: World) -> None:
     answer = world.ours.learn.ListReflections(reflection_pb.ListReflectionsRequest())
-    assert (list(answer.reflections), answer.total_size, answer.prompt) == ([], 0, "")
+    assert (list(answer.reflections), answer.total_size, answer.text) == ([], 0, "")
     for filter_ in _reflection_filters().values():
         found = answered_as_absent(
             world.ours,

@@ -10,6 +10,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.messages import (
     ContextEpisode,
+    ContextItem,
     ContextSession,
     ContextSkill,
     FoundLesson,
@@ -63,7 +64,11 @@ def _context() -> GetContextResponse:
         episodes=[ContextEpisode(task="Move it", critique="Copy in batches.", reward=0.2)],
         skills=[ContextSkill(name="in_batches", use_count=3, success_count=2)],
         total_sessions=3,
-        prompt="## Past sessions",
+        text="## Past sessions",
+        items=[
+            ContextItem(kind="memory", source_id="m-1", text="Invoices go by post.", worth=0.875),
+            ContextItem(kind="lesson", source_id="l-1", text="Backups: first of all"),
+        ],
     )  # fmt: skip
 
 
@@ -73,7 +78,7 @@ def test_given_a_topic_relevant_sessions_and_lessons_are_displayed(
     asked = _answer(served, "GetContext", _context())
     result = mneme(
         "context", "database migrations", "--user", "u", "--agent", "a", "--project", "p",
-        "--limit", "3", "--without-experience",
+        "--limit", "3", "--without-experience", "--token-budget", "700", "--only-own",
     )  # fmt: skip
     assert result.code == 0, result.err
     request = asked[0]
@@ -81,10 +86,15 @@ def test_given_a_topic_relevant_sessions_and_lessons_are_displayed(
         "database migrations", "u", "a", "p", 3,
     )  # fmt: skip
     assert request.without_experience
-    head = result.lines[0]
+    assert (request.token_budget, request.only_own) == (700, True)
+    (remembered,) = (line for line in result.lines if "Invoices go by post." in line)
+    assert "memory m-1" in remembered
+    assert "lesson l-1" not in result.out, "it has a table of its own"
+    place = next(n for n, line in enumerate(result.lines) if line.startswith("s1"))
+    head = result.lines[place]
     for shown in ("s1", "0.75", _WHEN, "success", "ann"):  # Id, relevance, time.
         assert shown in head
-    assert result.lines[1:4] == [
+    assert result.lines[place + 1 : place + 4] == [
         "  Moved the schema", "  Tools: migrate.", "  - the table was locked",
     ]  # fmt: skip
     assert "Backups" in result.out
@@ -165,7 +175,7 @@ def test_json_that_is_no_handover_is_refused(served: ScriptedServer, text: str) 
 
 def _awake() -> WakeUpResponse:
     return WakeUpResponse(
-        narrative="Last session, 3 days ago: x.\n\nSuggested next step: y.",
+        text="Last session, 3 days ago: x.\n\nSuggested next step: y.",
         related=[RelatedSession(session_id="s0", score=0.7, similarity=0.61, created_at=_AT)],
         patterns=[WorkPattern(type="topic", description="about auth", session_ids=["s0", "s1"])],
         suggestions=[Suggestion(type="open_todo", description="y", session_ids=["s1"])],
@@ -190,7 +200,7 @@ def test_waking_up_shows_its_evidence_when_asked(served: ScriptedServer) -> None
 
 
 def test_a_narrative_cannot_drive_the_terminal(served: ScriptedServer) -> None:
-    _answer(served, "WakeUp", WakeUpResponse(narrative="before\x1b[2Jafter"))
+    _answer(served, "WakeUp", WakeUpResponse(text="before\x1b[2Jafter"))
     assert "\x1b" not in mneme("wake-up").out
 
 

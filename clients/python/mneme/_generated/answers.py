@@ -16,6 +16,7 @@ from mneme._generated.choices import (
     AttributionMethodChoice,
     CacheKindChoice,
     CertifiedStateKindChoice,
+    ContextOutcomeChoice,
     ConvergenceStatusChoice,
     DeliveryStateChoice,
     DiscoveryChangeChoice,
@@ -967,6 +968,34 @@ class ConsolidatedSkill(
     """What became of it."""
 
 
+class ContextAttempts(
+    Answer[context_service_pb2.ContextAttempts], of=context_service_pb2.ContextAttempts
+):
+    """ContextAttempts are several sessions at one task."""
+
+    task: str
+    """The task, as the sessions' record names it: their metadata's "task_id" or
+    "task", or their label "task:...".
+    """
+
+    tried_count: int
+    """How often it was tried, of the sessions that were looked at."""
+
+    succeeded_count: int
+    """How many of these are known to have succeeded."""
+
+    failed_count: int
+    """How many are known to have failed."""
+
+    differed: str
+    """The tools that all who succeeded called and none who failed, or the other
+    way round, in words; empty where there are none.
+    """
+
+    session_ids: list[str]
+    """The sessions, the latest first."""
+
+
 class ContextEpisode(
     Answer[context_service_pb2.ContextEpisode], of=context_service_pb2.ContextEpisode
 ):
@@ -997,6 +1026,56 @@ class ContextEpisode(
     """Cosine of the topic's and the episode's embeddings, -1 to 1; unset if one of
     them has none yet.
     """
+
+
+class ContextItem(Answer[context_service_pb2.ContextItem], of=context_service_pb2.ContextItem):
+    """ContextItem is something that bears on the topic."""
+
+    kind: MemoryKindChoice
+    """What kind of memory it is."""
+
+    source_id: str
+    """Its id, to use with the service of its kind; for several attempts at one
+    task, that of the session that fits best.
+    """
+
+    text: str
+    """What it says, whole."""
+
+    timestamp: datetime | None
+    """When it happened or was last changed."""
+
+    worth: float
+    """What it is ranked by, 0 to 1: Recall's score."""
+
+    similarity: float | None
+    """Cosine of the topic's and its embeddings, -1 to 1; unset if one of them has
+    none yet.
+    """
+
+    session_id: str
+    """The session that it comes from; may be empty."""
+
+    role: str
+    """Who said it, for what was said: a role; may be empty."""
+
+    token_count: int
+    """Tokens that its line in the text counts."""
+
+    attempts: ContextAttempts
+    """Set where the item stands for several attempts at one task."""
+
+
+class ContextMessage(
+    Answer[context_service_pb2.ContextMessage], of=context_service_pb2.ContextMessage
+):
+    """ContextMessage is a message to a model."""
+
+    role: str
+    """"user"."""
+
+    content: str
+    """What it says."""
 
 
 class ContextSession(
@@ -2945,8 +3024,11 @@ class GetContextResponse(
     summary by their events.
     """
 
-    prompt: str
-    """Everything as text for a prompt; says so if there is nothing."""
+    text: str
+    """The items as one text for a prompt, the strongest first, each on a line with
+    its date, where it comes from and its id: quoted and escaped, data and never
+    instruction. Empty without items; `outcome` says why.
+    """
 
     words_only: bool
     """True when the embedding backend was too slow to answer: only the topic's
@@ -2962,6 +3044,23 @@ class GetContextResponse(
     """Skills that bear on the topic, best first; at most `limit`: those of the
     project, or of none, that were used, and do not fail more often than not.
     """
+
+    outcome: ContextOutcomeChoice | None
+    """Why there are items, or none."""
+
+    items: list[ContextItem]
+    """What the text is made of, the strongest first: items of every kind, ranked
+    against each other, as many as fit `token_budget`, each whole.
+    """
+
+    token_count: int
+    """Tokens that `text` counts; see `GetContextRequest.token_budget`."""
+
+    left_out_count: int
+    """Items that bear on the topic and did not fit."""
+
+    messages: list[ContextMessage]
+    """For CONTEXT_FORMAT_MESSAGES: the text as messages."""
 
 
 class GetDiscoveryScheduleResponse(
@@ -3983,7 +4082,7 @@ class ListReflectionsResponse(
     total_size: int
     """Reflections that match, over all pages, as of this page."""
 
-    prompt: str
+    text: str
     """The page as text for a prompt; empty when there are none."""
 
 
@@ -5732,7 +5831,7 @@ class SearchReflectionsResponse(
     results: list[FoundReflection]
     """Best first. Fewer than `limit` if more would not fit in 1.5 MiB."""
 
-    prompt: str
+    text: str
     """The results as text for a prompt; empty when there are none."""
 
     searched_count: int
@@ -7198,7 +7297,7 @@ class WakeUpResponse(
     suggestions: list[Suggestion]
     """Next steps that the evidence points to; empty when it points to none."""
 
-    narrative: str
+    text: str
     """Everything as one text for a prompt."""
 
     sessions_considered: int
@@ -7307,7 +7406,10 @@ __all__ = [
     "ConcludeExperimentResponse",
     "ConsolidateSkillsResponse",
     "ConsolidatedSkill",
+    "ContextAttempts",
     "ContextEpisode",
+    "ContextItem",
+    "ContextMessage",
     "ContextSession",
     "ContextSkill",
     "CostAnalysis",

@@ -83,6 +83,19 @@ CertifiedStateKindChoice = Literal[
     "forgotten",
 ]
 
+ContextFormatChoice = Literal[
+    "markdown",
+    "xml",
+    "messages",
+]
+
+ContextOutcomeChoice = Literal[
+    "found",
+    "nothing_stored",
+    "nothing_sure",
+    "nothing_fits",
+]
+
 ConvergenceStatusChoice = Literal[
     "initializing",
     "learning",
@@ -395,6 +408,8 @@ __all__ = [
     "BucketChoice",
     "CacheKindChoice",
     "CertifiedStateKindChoice",
+    "ContextFormatChoice",
+    "ContextOutcomeChoice",
     "ConvergenceStatusChoice",
     "DeliveryStateChoice",
     "DiscoveryChangeChoice",

@@ -17,6 +17,7 @@ from mneme._generated.answers import (
     TimelineEntry,
     WakeUpResponse,
 )
+from mneme._generated.choices import ContextFormatChoice
 from mneme._generated.fields import DecisionFields, LockedContextFields, TodoFields
 from mneme.v1 import context_service_pb2
 
@@ -85,14 +86,20 @@ class ContextMethods(SyncCaller):
         without_experience: bool | None = None,
         peek: bool | None = None,
         only_own: bool | None = None,
+        token_budget: int | None = None,
+        format: ContextFormatChoice | None = None,
+        min_confidence: float | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
-        """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, along with lessons,
-        reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
-        is left out (see `RecallResponse.confidence`), which is decided for each of
-        these kinds separately.
+        """Returns what bears on a topic, of every kind of memory, as one text that fits
+        a budget of tokens: memories and what was said, past sessions, lessons,
+        reflections, episodes and skills, ranked against each other. What was
+        replaced is left out; several attempts at one task are one item. Silent where
+        nothing is sure enough. Sessions, lessons, reflections, episodes and skills
+        are answered as data, too, sessions with their key events and ranked by
+        relevance and recency.
 
+        Also called: `context`, in the clients.
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
@@ -114,6 +121,14 @@ class ContextMethods(SyncCaller):
                 people who look at what agents get.
             only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
                 or `project` is given.
+            token_budget: The most tokens that `text` may count. A token is counted for each
+                four characters of ASCII, begun ones too, and one for each other character. 1 to
+                100,000. Default: 2000.
+            format: How `text` is written. Default: MARKDOWN.
+            min_confidence: Leave out whatever Recall is less sure of (see
+                `RecallResponse.confidence`), which is decided for each kind separately. Unset:
+                0.05 for sessions and what was said in them, 0.25 for facts, i.e. memories,
+                lessons, reflections, episodes and skills. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -132,9 +147,14 @@ class ContextMethods(SyncCaller):
                 "without_experience": without_experience,
                 "peek": peek,
                 "only_own": only_own,
+                "token_budget": token_budget,
+                "format": format,
+                "min_confidence": min_confidence,
             },
             timeout,
         )
+
+    context = get_context
 
     def sleep(
         self,
@@ -427,14 +447,20 @@ class AsyncContextMethods(AsyncCaller):
         without_experience: bool | None = None,
         peek: bool | None = None,
         only_own: bool | None = None,
+        token_budget: int | None = None,
+        format: ContextFormatChoice | None = None,
+        min_confidence: float | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
-        """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, along with lessons,
-        reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
-        is left out (see `RecallResponse.confidence`), which is decided for each of
-        these kinds separately.
+        """Returns what bears on a topic, of every kind of memory, as one text that fits
+        a budget of tokens: memories and what was said, past sessions, lessons,
+        reflections, episodes and skills, ranked against each other. What was
+        replaced is left out; several attempts at one task are one item. Silent where
+        nothing is sure enough. Sessions, lessons, reflections, episodes and skills
+        are answered as data, too, sessions with their key events and ranked by
+        relevance and recency.
 
+        Also called: `context`, in the clients.
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
 
@@ -456,6 +482,14 @@ class AsyncContextMethods(AsyncCaller):
                 people who look at what agents get.
             only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
                 or `project` is given.
+            token_budget: The most tokens that `text` may count. A token is counted for each
+                four characters of ASCII, begun ones too, and one for each other character. 1 to
+                100,000. Default: 2000.
+            format: How `text` is written. Default: MARKDOWN.
+            min_confidence: Leave out whatever Recall is less sure of (see
+                `RecallResponse.confidence`), which is decided for each kind separately. Unset:
+                0.05 for sessions and what was said in them, 0.25 for facts, i.e. memories,
+                lessons, reflections, episodes and skills. 0 to 1.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -474,9 +508,14 @@ class AsyncContextMethods(AsyncCaller):
                 "without_experience": without_experience,
                 "peek": peek,
                 "only_own": only_own,
+                "token_budget": token_budget,
+                "format": format,
+                "min_confidence": min_confidence,
             },
             timeout,
         )
+
+    context = get_context
 
     async def sleep(
         self,

@@ -962,6 +962,22 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "flag",
             "Leave out what is of no user, agent or project where `user_id`, `agent_id` or `project` is given.",
         ),
+        "token_budget": Parameter(
+            "integer", "The most tokens that `text` may count.", least=1, most=100000, default=2000
+        ),
+        "format": Parameter(
+            "choice",
+            "How `text` is written.",
+            default="markdown",
+            choices=("markdown", "xml", "messages"),
+        ),
+        "min_confidence": Parameter(
+            "number",
+            "Leave out whatever Recall is less sure of (see `RecallResponse.confidence`), which is decided for each kind separately.",
+            optional=True,
+            least=0,
+            most=1,
+        ),
     },
     "sleep": {
         "session_id": Parameter(

@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 NOTHING = "No relevant past context found."
 _PREVIEW = 300
+_LISTED = ("session", "lesson", "reflection", "episode", "skill")
+"""The kinds that have tables of their own."""
+_ITEMS = (
+    Column("Worth", style="cyan"),
+    Column("Date", style="dim"),
+    Column("What"),
+    Column("Text", flexible=True),
+)
 _LESSONS = (
     Column("Score", style="cyan"),
     Column("Lesson", style="bold"),
@@ -77,26 +85,48 @@ def context(
     ],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50)] = 5,
     without_experience: WithoutExperience = False,
+    token_budget: Annotated[
+        int, typer.Option("--token-budget", min=1, max=100_000, help="Most tokens of the text.")
+    ] = 2_000,
+    only_own: Annotated[
+        bool, typer.Option("--only-own", help="Leave out what is of no user, agent or project.")
+    ] = False,
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Print only the text for an agent's prompt.")
     ] = False,
 ) -> None:
-    """Show the past sessions, lessons, attempts and skills that bear on a topic, best first."""
+    """Show what bears on a topic, best first: memories, sessions, lessons, attempts and skills."""
     with cli.connect() as client:
         answer = client.get_context(
-            topic, **chosen, limit=limit, without_experience=without_experience
+            topic,
+            **chosen,
+            limit=limit,
+            without_experience=without_experience,
+            token_budget=token_budget,
+            only_own=only_own,
         )
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    if prompt:
-        cli.out.line(cells.clean(answer.prompt))
-        return
     learned = (answer.lessons, answer.reflections, answer.episodes, answer.skills)
-    if not (answer.sessions or any(learned)):
+    if not (answer.text or answer.sessions or any(learned)):
         searched = cells.plural(answer.total_sessions, "session")
         cli.out.remark(f"{NOTHING} {searched} searched.")
         return
+    if prompt:
+        cli.out.line(cells.clean(answer.text))
+        return
+    remembered = [
+        [
+            cells.score(item.worth),
+            cells.when(item.timestamp),
+            cells.preview(f"{item.kind} {item.source_id}", 40),
+            cells.preview(item.text),
+        ]
+        for item in answer.items
+        if item.kind not in _LISTED
+    ]
+    cli.out.table(_ITEMS, remembered)
     for session in answer.sessions:
         _show(cli, session)
     lessons = [

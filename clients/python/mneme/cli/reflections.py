@@ -111,7 +111,7 @@ def search(
     if cli.out.as_json:
         cli.out.message(answer)
     elif prompt:
-        cli.out.line(answer.prompt.rstrip())
+        cli.out.line(answer.text.rstrip())
     else:
         cli.out.things(_FOUND_COLUMNS, answer.results)
         if not answer.results:

@@ -60,7 +60,7 @@ def wake_up(
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    cli.out.line(cells.clean(answer.narrative))
+    cli.out.line(cells.clean(answer.text))
     if evidence:
         _evidence(cli, answer)
 

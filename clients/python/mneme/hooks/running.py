@@ -59,7 +59,7 @@ def wake_up(client: MnemeClient, occasion: Occasion) -> str:
     woken = client.wake_up(project=occasion.project or None)
     told = {
         "hookEventName": occasion.event or "SessionStart",
-        "additionalContext": f"{QUOTED}\n{visible(woken.narrative)}",
+        "additionalContext": f"{QUOTED}\n{visible(woken.text)}",
     }
     return json.dumps({"hookSpecificOutput": told}, ensure_ascii=False)
 

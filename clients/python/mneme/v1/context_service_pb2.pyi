@@ -16,6 +16,21 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ContextFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONTEXT_FORMAT_UNSPECIFIED: _ClassVar[ContextFormat]
+    CONTEXT_FORMAT_MARKDOWN: _ClassVar[ContextFormat]
+    CONTEXT_FORMAT_XML: _ClassVar[ContextFormat]
+    CONTEXT_FORMAT_MESSAGES: _ClassVar[ContextFormat]
+
+class ContextOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONTEXT_OUTCOME_UNSPECIFIED: _ClassVar[ContextOutcome]
+    CONTEXT_OUTCOME_FOUND: _ClassVar[ContextOutcome]
+    CONTEXT_OUTCOME_NOTHING_STORED: _ClassVar[ContextOutcome]
+    CONTEXT_OUTCOME_NOTHING_SURE: _ClassVar[ContextOutcome]
+    CONTEXT_OUTCOME_NOTHING_FITS: _ClassVar[ContextOutcome]
+
 class HandoverList(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     HANDOVER_LIST_UNSPECIFIED: _ClassVar[HandoverList]
@@ -25,6 +40,15 @@ class HandoverList(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HANDOVER_LIST_DECISIONS: _ClassVar[HandoverList]
     HANDOVER_LIST_FILES: _ClassVar[HandoverList]
     HANDOVER_LIST_UNRESOLVED_ERRORS: _ClassVar[HandoverList]
+CONTEXT_FORMAT_UNSPECIFIED: ContextFormat
+CONTEXT_FORMAT_MARKDOWN: ContextFormat
+CONTEXT_FORMAT_XML: ContextFormat
+CONTEXT_FORMAT_MESSAGES: ContextFormat
+CONTEXT_OUTCOME_UNSPECIFIED: ContextOutcome
+CONTEXT_OUTCOME_FOUND: ContextOutcome
+CONTEXT_OUTCOME_NOTHING_STORED: ContextOutcome
+CONTEXT_OUTCOME_NOTHING_SURE: ContextOutcome
+CONTEXT_OUTCOME_NOTHING_FITS: ContextOutcome
 HANDOVER_LIST_UNSPECIFIED: HandoverList
 HANDOVER_LIST_PROGRESS: HandoverList
 HANDOVER_LIST_COMPLETED_TODOS: HandoverList
@@ -64,7 +88,7 @@ class KeyEvent(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., event_type: _Optional[str] = ..., summary: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class GetContextRequest(_message.Message):
-    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit", "without_experience", "peek", "only_own")
+    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit", "without_experience", "peek", "only_own", "token_budget", "format", "min_confidence")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +99,9 @@ class GetContextRequest(_message.Message):
     WITHOUT_EXPERIENCE_FIELD_NUMBER: _ClassVar[int]
     PEEK_FIELD_NUMBER: _ClassVar[int]
     ONLY_OWN_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    MIN_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
     topic: str
     user_id: str
     agent_id: str
@@ -85,7 +112,10 @@ class GetContextRequest(_message.Message):
     without_experience: bool
     peek: bool
     only_own: bool
-    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., without_experience: _Optional[bool] = ..., peek: _Optional[bool] = ..., only_own: _Optional[bool] = ...) -> None: ...
+    token_budget: int
+    format: ContextFormat
+    min_confidence: float
+    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., without_experience: _Optional[bool] = ..., peek: _Optional[bool] = ..., only_own: _Optional[bool] = ..., token_budget: _Optional[int] = ..., format: _Optional[_Union[ContextFormat, str]] = ..., min_confidence: _Optional[float] = ...) -> None: ...
 
 class ContextEpisode(_message.Message):
     __slots__ = ("episode_id", "task", "success", "reward", "critique", "occurred_at", "score", "similarity")
@@ -152,24 +182,82 @@ class ContextSession(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., summary: _Optional[str] = ..., relevance_score: _Optional[float] = ..., similarity: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., key_events: _Optional[_Iterable[_Union[KeyEvent, _Mapping]]] = ..., agent_id: _Optional[str] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ...) -> None: ...
 
 class GetContextResponse(_message.Message):
-    __slots__ = ("sessions", "lessons", "reflections", "total_sessions", "prompt", "words_only", "episodes", "skills")
+    __slots__ = ("sessions", "lessons", "reflections", "total_sessions", "text", "words_only", "episodes", "skills", "outcome", "items", "token_count", "left_out_count", "messages")
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
     LESSONS_FIELD_NUMBER: _ClassVar[int]
     REFLECTIONS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_SESSIONS_FIELD_NUMBER: _ClassVar[int]
-    PROMPT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     EPISODES_FIELD_NUMBER: _ClassVar[int]
     SKILLS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
     sessions: _containers.RepeatedCompositeFieldContainer[ContextSession]
     lessons: _containers.RepeatedCompositeFieldContainer[_learn_service_pb2.FoundLesson]
     reflections: _containers.RepeatedCompositeFieldContainer[_reflection_pb2.FoundReflection]
     total_sessions: int
-    prompt: str
+    text: str
     words_only: bool
     episodes: _containers.RepeatedCompositeFieldContainer[ContextEpisode]
     skills: _containers.RepeatedCompositeFieldContainer[ContextSkill]
-    def __init__(self, sessions: _Optional[_Iterable[_Union[ContextSession, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[_learn_service_pb2.FoundLesson, _Mapping]]] = ..., reflections: _Optional[_Iterable[_Union[_reflection_pb2.FoundReflection, _Mapping]]] = ..., total_sessions: _Optional[int] = ..., prompt: _Optional[str] = ..., words_only: _Optional[bool] = ..., episodes: _Optional[_Iterable[_Union[ContextEpisode, _Mapping]]] = ..., skills: _Optional[_Iterable[_Union[ContextSkill, _Mapping]]] = ...) -> None: ...
+    outcome: ContextOutcome
+    items: _containers.RepeatedCompositeFieldContainer[ContextItem]
+    token_count: int
+    left_out_count: int
+    messages: _containers.RepeatedCompositeFieldContainer[ContextMessage]
+    def __init__(self, sessions: _Optional[_Iterable[_Union[ContextSession, _Mapping]]] = ..., lessons: _Optional[_Iterable[_Union[_learn_service_pb2.FoundLesson, _Mapping]]] = ..., reflections: _Optional[_Iterable[_Union[_reflection_pb2.FoundReflection, _Mapping]]] = ..., total_sessions: _Optional[int] = ..., text: _Optional[str] = ..., words_only: _Optional[bool] = ..., episodes: _Optional[_Iterable[_Union[ContextEpisode, _Mapping]]] = ..., skills: _Optional[_Iterable[_Union[ContextSkill, _Mapping]]] = ..., outcome: _Optional[_Union[ContextOutcome, str]] = ..., items: _Optional[_Iterable[_Union[ContextItem, _Mapping]]] = ..., token_count: _Optional[int] = ..., left_out_count: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[ContextMessage, _Mapping]]] = ...) -> None: ...
+
+class ContextMessage(_message.Message):
+    __slots__ = ("role", "content")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    content: str
+    def __init__(self, role: _Optional[str] = ..., content: _Optional[str] = ...) -> None: ...
+
+class ContextAttempts(_message.Message):
+    __slots__ = ("task", "tried_count", "succeeded_count", "failed_count", "differed", "session_ids")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    TRIED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    SUCCEEDED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    FAILED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    DIFFERED_FIELD_NUMBER: _ClassVar[int]
+    SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    tried_count: int
+    succeeded_count: int
+    failed_count: int
+    differed: str
+    session_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task: _Optional[str] = ..., tried_count: _Optional[int] = ..., succeeded_count: _Optional[int] = ..., failed_count: _Optional[int] = ..., differed: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ContextItem(_message.Message):
+    __slots__ = ("kind", "source_id", "text", "timestamp", "worth", "similarity", "session_id", "role", "token_count", "attempts")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    WORTH_FIELD_NUMBER: _ClassVar[int]
+    SIMILARITY_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    source_id: str
+    text: str
+    timestamp: _timestamp_pb2.Timestamp
+    worth: float
+    similarity: float
+    session_id: str
+    role: str
+    token_count: int
+    attempts: ContextAttempts
+    def __init__(self, kind: _Optional[str] = ..., source_id: _Optional[str] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worth: _Optional[float] = ..., similarity: _Optional[float] = ..., session_id: _Optional[str] = ..., role: _Optional[str] = ..., token_count: _Optional[int] = ..., attempts: _Optional[_Union[ContextAttempts, _Mapping]] = ...) -> None: ...
 
 class Todo(_message.Message):
     __slots__ = ("content", "priority")
@@ -342,12 +430,12 @@ class Suggestion(_message.Message):
     def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., lesson_ids: _Optional[_Iterable[str]] = ..., reflection_ids: _Optional[_Iterable[str]] = ..., episode_ids: _Optional[_Iterable[str]] = ..., skill_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class WakeUpResponse(_message.Message):
-    __slots__ = ("last_handover", "related", "patterns", "suggestions", "narrative", "sessions_considered", "last_summary", "not_compared")
+    __slots__ = ("last_handover", "related", "patterns", "suggestions", "text", "sessions_considered", "last_summary", "not_compared")
     LAST_HANDOVER_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
     PATTERNS_FIELD_NUMBER: _ClassVar[int]
     SUGGESTIONS_FIELD_NUMBER: _ClassVar[int]
-    NARRATIVE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
     LAST_SUMMARY_FIELD_NUMBER: _ClassVar[int]
     NOT_COMPARED_FIELD_NUMBER: _ClassVar[int]
@@ -355,11 +443,11 @@ class WakeUpResponse(_message.Message):
     related: _containers.RepeatedCompositeFieldContainer[RelatedSession]
     patterns: _containers.RepeatedCompositeFieldContainer[WorkPattern]
     suggestions: _containers.RepeatedCompositeFieldContainer[Suggestion]
-    narrative: str
+    text: str
     sessions_considered: int
     last_summary: SessionSummary
     not_compared: bool
-    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., narrative: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., not_compared: _Optional[bool] = ...) -> None: ...
+    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., text: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., not_compared: _Optional[bool] = ...) -> None: ...
 
 class SearchSessionsRequest(_message.Message):
     __slots__ = ("query", "project", "agent_id", "user_id", "start_time", "end_time", "limit", "min_score")

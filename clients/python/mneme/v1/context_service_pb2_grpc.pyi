@@ -40,12 +40,15 @@ class ContextServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ContextServiceAsyncStub: ...
     GetContext: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]
-    """Returns the past sessions that bear on a topic, ranked by relevance and
-    recency, each with its summary and key events, along with lessons,
-    reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
-    is left out (see `RecallResponse.confidence`), which is decided for each of
-    these kinds separately.
+    """Returns what bears on a topic, of every kind of memory, as one text that fits
+    a budget of tokens: memories and what was said, past sessions, lessons,
+    reflections, episodes and skills, ranked against each other. What was
+    replaced is left out; several attempts at one task are one item. Silent where
+    nothing is sure enough. Sessions, lessons, reflections, episodes and skills
+    are answered as data, too, sessions with their key events and ranked by
+    relevance and recency.
 
+    Also called: `context`, in the clients.
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
@@ -105,12 +108,15 @@ class ContextServiceAsyncStub(ContextServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetContext: _aio.UnaryUnaryMultiCallable[_context_service_pb2.GetContextRequest, _context_service_pb2.GetContextResponse]  # type: ignore[assignment]
-    """Returns the past sessions that bear on a topic, ranked by relevance and
-    recency, each with its summary and key events, along with lessons,
-    reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
-    is left out (see `RecallResponse.confidence`), which is decided for each of
-    these kinds separately.
+    """Returns what bears on a topic, of every kind of memory, as one text that fits
+    a budget of tokens: memories and what was said, past sessions, lessons,
+    reflections, episodes and skills, ranked against each other. What was
+    replaced is left out; several attempts at one task are one item. Silent where
+    nothing is sure enough. Sessions, lessons, reflections, episodes and skills
+    are answered as data, too, sessions with their key events and ranked by
+    relevance and recency.
 
+    Also called: `context`, in the clients.
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
@@ -173,12 +179,15 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_service_pb2.GetContextRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.GetContextResponse, _abc.Awaitable[_context_service_pb2.GetContextResponse]]:
-        """Returns the past sessions that bear on a topic, ranked by relevance and
-        recency, each with its summary and key events, along with lessons,
-        reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
-        is left out (see `RecallResponse.confidence`), which is decided for each of
-        these kinds separately.
+        """Returns what bears on a topic, of every kind of memory, as one text that fits
+        a budget of tokens: memories and what was said, past sessions, lessons,
+        reflections, episodes and skills, ranked against each other. What was
+        replaced is left out; several attempts at one task are one item. Silent where
+        nothing is sure enough. Sessions, lessons, reflections, episodes and skills
+        are answered as data, too, sessions with their key events and ranked by
+        relevance and recency.
 
+        Also called: `context`, in the clients.
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """

@@ -163,16 +163,16 @@ class ListReflectionsRequest(_message.Message):
     def __init__(self, filter: _Optional[_Union[ReflectionFilter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListReflectionsResponse(_message.Message):
-    __slots__ = ("reflections", "next_page_token", "total_size", "prompt")
+    __slots__ = ("reflections", "next_page_token", "total_size", "text")
     REFLECTIONS_FIELD_NUMBER: _ClassVar[int]
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     TOTAL_SIZE_FIELD_NUMBER: _ClassVar[int]
-    PROMPT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     reflections: _containers.RepeatedCompositeFieldContainer[Reflection]
     next_page_token: str
     total_size: int
-    prompt: str
-    def __init__(self, reflections: _Optional[_Iterable[_Union[Reflection, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ..., prompt: _Optional[str] = ...) -> None: ...
+    text: str
+    def __init__(self, reflections: _Optional[_Iterable[_Union[Reflection, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total_size: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
 
 class SearchReflectionsRequest(_message.Message):
     __slots__ = ("task_description", "filter", "limit", "min_score", "peek")
@@ -199,16 +199,16 @@ class FoundReflection(_message.Message):
     def __init__(self, reflection: _Optional[_Union[Reflection, _Mapping]] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ...) -> None: ...
 
 class SearchReflectionsResponse(_message.Message):
-    __slots__ = ("results", "prompt", "searched_count", "words_only")
+    __slots__ = ("results", "text", "searched_count", "words_only")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
-    PROMPT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     SEARCHED_COUNT_FIELD_NUMBER: _ClassVar[int]
     WORDS_ONLY_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[FoundReflection]
-    prompt: str
+    text: str
     searched_count: int
     words_only: bool
-    def __init__(self, results: _Optional[_Iterable[_Union[FoundReflection, _Mapping]]] = ..., prompt: _Optional[str] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
+    def __init__(self, results: _Optional[_Iterable[_Union[FoundReflection, _Mapping]]] = ..., text: _Optional[str] = ..., searched_count: _Optional[int] = ..., words_only: _Optional[bool] = ...) -> None: ...
 
 class SummarizeReflectionsRequest(_message.Message):
     __slots__ = ("project", "session_id", "limit", "user_id")

@@ -7,6 +7,7 @@ import type { KeyScope } from "./mneme/v1/auth_pb.js";
 import type { EdgeOrigin } from "./mneme/v1/causal_pb.js";
 import type { AccessLevel } from "./mneme/v1/certificate_pb.js";
 import type { Importance, Severity } from "./mneme/v1/common_pb.js";
+import type { ContextFormat } from "./mneme/v1/context_service_pb.js";
 import type { FdrMethod } from "./mneme/v1/discovery_pb.js";
 import type { SessionStatus } from "./mneme/v1/event_service_pb.js";
 import type { ExperimentStatus } from "./mneme/v1/experiment_pb.js";
@@ -33,6 +34,7 @@ import type {
   BaselineName,
   BucketName,
   CacheKindName,
+  ContextFormatName,
   EdgeOriginName,
   EpisodeConflictName,
   EventTypeName,
@@ -2170,6 +2172,25 @@ export interface GetContextRequestInit {
    * or `project` is given.
    */
   onlyOwn?: boolean | undefined;
+  /**
+   * The most tokens that `text` may count. A token is counted for each four
+   * characters of ASCII, begun ones too, and one for each other character.
+   * 1 to 100,000. Default: 2000.
+   */
+  tokenBudget?: number | undefined;
+  /**
+   * How `text` is written.
+   * Default: MARKDOWN.
+   */
+  format?: ContextFormat | ContextFormatName | undefined;
+  /**
+   * Leave out whatever Recall is less sure of (see `RecallResponse.confidence`),
+   * which is decided for each kind separately. Unset: 0.05 for sessions and what
+   * was said in them, 0.25 for facts, i.e. memories, lessons, reflections,
+   * episodes and skills.
+   * 0 to 1.
+   */
+  minConfidence?: number | undefined;
 }
 
 /**

@@ -186,6 +186,19 @@ export type ImportConflictName =
   | "skip"
   | "replace";
 
+/** Names of ContextFormat, in lower case. */
+export type ContextFormatName =
+  | "markdown"
+  | "xml"
+  | "messages";
+
+/** Names of ContextOutcome, in lower case. */
+export type ContextOutcomeName =
+  | "found"
+  | "nothing_stored"
+  | "nothing_sure"
+  | "nothing_fits";
+
 /** Names of HandoverList, in lower case. */
 export type HandoverListName =
   | "progress"

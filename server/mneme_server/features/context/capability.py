@@ -43,7 +43,9 @@ def _build(host: Host) -> Parts:
     learned = Learned(tenants, recall, host.get(Reflections), host.get(Usage))
     experience = Experience()
     servicer = ContextServicer(
-        get_context=GetContext(tenants, runtime.asking, recall, learned, experience),
+        get_context=GetContext(
+            tenants, runtime.asking, recall, learned, host.kinds.by_name, experience
+        ),
         sleep=Sleep(tenants, runtime.writing, schedule),
         wake_up=WakeUp(tenants, runtime.comparing, learned, experience),
         search_sessions=SearchSessions(tenants, recall),

@@ -7,15 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from mneme.visible import visible_line
-
-from mneme_server.common.humanize import ago
-from mneme_server.features.context.words import cut
+from mneme_server.engine.corpus.document import MemoryKind
+from mneme_server.features.context.items import ContextItem
 from mneme_server.features.events.history import ActivityFilter
-from mneme_server.features.recall.confidence import CosineScale
+from mneme_server.features.recall.confidence import FACTS_BY_DEFAULT, CosineScale
 from mneme_server.features.recall.model import Recalled
-
-_SAID_CHARS = 300
 
 Near: TypeAlias = Callable[[str, Recalled, CosineScale], bool]
 """Tells whether what was recalled is near enough to a topic, given what the model's cosines
@@ -50,6 +46,7 @@ class ProvenSkill:
     high: float
     score: float
     similarity: float | None = None
+    updated_us: int = 0
 
     @property
     def said(self) -> str:
@@ -60,14 +57,33 @@ class ProvenSkill:
 class ExperienceSearch(Protocol):
     """Searches episodes and skills."""
 
+    @property
+    def kinds(self) -> frozenset[MemoryKind]:
+        """The kinds of memory that it searches."""
+        ...
+
     def attempts_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        near: Near,
+        *,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> Sequence[Attempt]:
         """Return the attempts near a topic, the best first."""
         ...
 
     def skills_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        near: Near,
+        *,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> Sequence[ProvenSkill]:
         """Return the skills near a topic that were used and do not fail more often than not, the
         best first; for a user none that attempts for another one taught."""
@@ -80,46 +96,71 @@ class Experience:
     def __init__(self) -> None:
         self._search: ExperienceSearch | None = None
 
+    @property
+    def kinds(self) -> frozenset[MemoryKind]:
+        """The kinds of memory that it searches."""
+        return frozenset() if self._search is None else self._search.kinds
+
     def bring(self, search: ExperienceSearch) -> None:
         """Search with this; called while the server is put together."""
         self._search = search
 
     def attempts_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        near: Near,
+        *,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> Sequence[Attempt]:
         """See `ExperienceSearch`."""
         if self._search is None:
             return ()
-        return self._search.attempts_on(tenant_id, topic, filter_, limit, near)
+        return self._search.attempts_on(
+            tenant_id, topic, filter_, limit, near, min_confidence=min_confidence
+        )
 
     def skills_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        near: Near,
+        *,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> Sequence[ProvenSkill]:
         """See `ExperienceSearch`."""
         if self._search is None:
             return ()
-        return self._search.skills_on(tenant_id, topic, filter_, limit, near)
+        return self._search.skills_on(
+            tenant_id, topic, filter_, limit, near, min_confidence=min_confidence
+        )
 
 
-def told(attempts: Sequence[Attempt], skills: Sequence[ProvenSkill], now_us: int) -> list[str]:
-    """Return attempts and skills as paragraphs of markdown."""
-    parts = []
-    if attempts:
-        parts.append("## Earlier attempts")
-        parts.append("\n".join(_attempt(one, now_us) for one in attempts))
-    if skills:
-        parts.append("## Skills")
-        parts.append("\n".join(map(_skill, skills)))
-    return parts
-
-
-def _skill(one: ProvenSkill) -> str:
-    said = f"- {visible_line(one.name)} ({one.said}): {cut(one.description, _SAID_CHARS)}"
-    return said.rstrip(": ")
-
-
-def _attempt(one: Attempt, now_us: int) -> str:
+def attempt_item(one: Attempt) -> ContextItem:
+    """Return an attempt as an item of a context."""
     ended = "succeeded" if one.success else "failed"
-    said = f": {cut(one.critique, _SAID_CHARS)}" if one.critique else ""
-    when = ago(one.occurred_us, now_us)
-    return f"- “{cut(one.task, _SAID_CHARS)}” {ended} {when}, reward {one.reward:.2g}{said}"
+    said = f": {one.critique}" if one.critique else ""
+    return ContextItem(
+        kind="episode",
+        id=one.episode_id,
+        text=f"“{one.task}” {ended}, reward {one.reward:.2g}{said}",
+        at_us=one.occurred_us,
+        worth=one.score,
+        similarity=one.similarity,
+    )
+
+
+def skill_item(one: ProvenSkill) -> ContextItem:
+    """Return a skill as an item of a context."""
+    return ContextItem(
+        kind="skill",
+        id=one.skill_id,
+        text=f"{one.name} ({one.said}): {one.description}".rstrip(": "),
+        at_us=one.updated_us,
+        worth=one.score,
+        similarity=one.similarity,
+    )

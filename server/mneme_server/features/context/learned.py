@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
@@ -81,6 +81,7 @@ class Learned:
         limit: int,
         *,
         counted: bool = True,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> list[FoundLesson]:
         """Return the lessons that bear on a topic, the best first, and count the accesses if they
         are to be `counted`.
@@ -88,7 +89,8 @@ class Learned:
         A lesson of another project or agent is left out, and for a user what another one's session
         taught; one of none is for all.
         """
-        answer = self.recall.search(tenant_id, _query(topic, LESSON, filter_))
+        query = replace(_query(topic, LESSON, filter_), min_confidence=min_confidence)
+        answer = self.recall.search(tenant_id, query)
         near = [found for found in answer.results if bears_on(topic, found, self.recall.scale)]
         stored = self._lessons(tenant_id, near, filter_.user_id)
         near = [found for found in near if found.document.source_id in stored][:limit]
@@ -132,6 +134,7 @@ class Learned:
         limit: int,
         *,
         counted: bool = True,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> Sequence[FoundReflection]:
         """Return the reflections on the project, of the agent and of the user that bear on a
         topic; count the search if it is to be `counted`."""
@@ -153,7 +156,7 @@ class Learned:
             ),
             limit=limit,
             min_score=0.0,
-            min_confidence=FACTS_BY_DEFAULT,
+            min_confidence=min_confidence,
             counted=counted,
             shared=filter_.shared,
         )

@@ -12,6 +12,7 @@ from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.edge.grpc.records import MessageReader, message_writer
 from mneme_server.features.context.experience import Attempt, ProvenSkill
+from mneme_server.features.context.items import Attempts, ContextFormat, FittedItem
 from mneme_server.features.context.model import (
     Awakening,
     Collected,
@@ -22,7 +23,12 @@ from mneme_server.features.context.model import (
     Related,
     SessionSummary,
 )
-from mneme_server.features.context.retrieval import ContextSession, FoundContext, FoundSession
+from mneme_server.features.context.retrieval import (
+    ContextSession,
+    ContextWanted,
+    FoundContext,
+    FoundSession,
+)
 from mneme_server.features.context.sessions import TimelineEntry
 from mneme_server.features.context.words import cut
 from mneme_server.features.events import messages as events
@@ -89,17 +95,64 @@ summary = reads("summary", "session_id")(
 """Return the message of a summary."""
 
 
-def context(found: FoundContext) -> pb.GetContextResponse:
+def context_wanted(request: pb.GetContextRequest) -> ContextWanted:
+    """Return how much of a context a request wants, and how it is to be read."""
+    return ContextWanted(
+        limit=request.limit,
+        budget=request.token_budget,
+        written=ContextFormat(request.format),
+        min_confidence=request.min_confidence if request.HasField("min_confidence") else None,
+        with_experience=not request.without_experience,
+    )
+
+
+def context(found: FoundContext, written: ContextFormat) -> pb.GetContextResponse:
     """Return the message of what bears on a topic."""
     return pb.GetContextResponse(
         sessions=[_context_session(one) for one in found.sessions],
         lessons=[learn.found_lesson(one) for one in found.lessons],
         reflections=[learn.found_reflection(one) for one in found.reflections],
         total_sessions=found.total,
-        prompt=found.prompt,
+        text=found.composition.text,
         words_only=found.words_only,
         episodes=[_context_episode(one) for one in found.attempts],
         skills=[_context_skill(one) for one in found.skills],
+        outcome=f"CONTEXT_OUTCOME_{found.composition.outcome.name}",
+        items=[_context_item(one) for one in found.composition.items],
+        token_count=found.composition.tokens,
+        left_out_count=found.composition.left_out,
+        messages=_messages(found.composition.text) if written is ContextFormat.MESSAGES else (),
+    )
+
+
+def _messages(text: str) -> Sequence[pb.ContextMessage]:
+    return [pb.ContextMessage(role="user", content=text)] if text else []
+
+
+def _context_item(fitted: FittedItem) -> pb.ContextItem:
+    item = fitted.item
+    return pb.ContextItem(
+        kind=item.kind,
+        source_id=item.id,
+        text=item.text,
+        timestamp=to_timestamp(item.at_us),
+        worth=item.worth,
+        similarity=item.similarity,
+        session_id=item.session_id,
+        role=item.said_by,
+        token_count=fitted.tokens,
+        attempts=None if item.attempts is None else _attempts(item.attempts),
+    )
+
+
+def _attempts(made: Attempts) -> pb.ContextAttempts:
+    return pb.ContextAttempts(
+        task=made.task,
+        tried_count=len(made.sessions),
+        succeeded_count=made.succeeded,
+        failed_count=made.failed,
+        differed=made.differed,
+        session_ids=[one.session_id for one in made.sessions],
     )
 
 
@@ -120,7 +173,7 @@ def awakening(woken: Awakening) -> pb.WakeUpResponse:
             for pattern in woken.patterns
         ],
         suggestions=[_suggestion(s.type, s.description, s.evidence) for s in woken.suggestions],
-        narrative=woken.narrative,
+        text=woken.narrative,
         sessions_considered=woken.considered,
         not_compared=woken.not_compared,
     )

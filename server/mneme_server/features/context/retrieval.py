@@ -1,24 +1,39 @@
-"""GetContext and SearchSessions: past sessions that bear on a topic, their key events, and all of
-it as text for a prompt."""
+"""GetContext and SearchSessions: what bears on a topic, of every kind, past sessions with their key
+events above all, and all of it as one text for a prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from mneme.visible import QUOTED, visible, visible_line
 
 from mneme_server.common import turns
 from mneme_server.common.clock import now_us
-from mneme_server.common.humanize import ago
-from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill, told
+from mneme_server.features.context.experience import (
+    Attempt,
+    Experience,
+    ProvenSkill,
+    attempt_item,
+    skill_item,
+)
+from mneme_server.features.context.items import (
+    Attempts,
+    Composition,
+    ContextFormat,
+    ContextItem,
+    ContextOutcome,
+    TriedSession,
+    attempts_of,
+    compose,
+    told,
+)
 from mneme_server.features.context.learned import Learned, bears_on
-from mneme_server.features.context.model import KeyEvent, PastSession
+from mneme_server.features.context.model import SESSION, KeyEvent, PastSession
 from mneme_server.features.context.sessions import (
     document_filter,
     load,
@@ -29,14 +44,20 @@ from mneme_server.features.context.sessions import (
 from mneme_server.features.context.words import cut, telling, without_tokens
 from mneme_server.features.events.event_types import EVENT, EventPart, traits_of
 from mneme_server.features.events.history import ActivityFilter, active_us
-from mneme_server.features.events.model import Event, Outcome, is_of_user
+from mneme_server.features.events.model import Event, Session, is_of_user, outcome_of
 from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.events.store.sessions import SqlSessions
-from mneme_server.features.learn.model import FoundLesson, FoundReflection
-from mneme_server.features.learn.model import prompt_of as reflections_prompt
-from mneme_server.features.recall.confidence import RECALLED_BY_DEFAULT
-from mneme_server.features.recall.model import RecallAnswer, RecallQuery
+from mneme_server.features.events.tasks import task_label, task_named
+from mneme_server.features.learn.model import (
+    LESSON,
+    REFLECTION,
+    FoundLesson,
+    FoundReflection,
+    Reflection,
+)
+from mneme_server.features.recall.confidence import FACTS_BY_DEFAULT, RECALLED_BY_DEFAULT
+from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery
 from mneme_server.features.recall.search import Recall
 
 RELEVANCE_WEIGHT = 0.7
@@ -49,9 +70,14 @@ _NAMED = 5_000
 MAX_KEY_EVENTS = 5
 _SIMILAR = 3
 _EVENT_CHARS = 300
-NOTHING = "No relevant past context found."
-_SUMMARY_CHARS = 600
-_CONTENT_CHARS = 300
+DEFAULT_BUDGET = 2_000
+_ATTEMPTS = 50
+"""Sessions at one task that are told of, at most."""
+_FACTS = 20
+"""Memories and other facts that are looked at."""
+_NEAR_BEST = 0.5
+"""What scores less than this share of the best of its kind is not told: it is what recall returns
+for want of anything better."""
 _NO_ROWS: Rows = np.empty(0, np.int64)
 
 
@@ -74,7 +100,7 @@ class FoundContext:
     lessons: Sequence[FoundLesson]
     reflections: Sequence[FoundReflection]
     total: int
-    prompt: str
+    composition: Composition
     words_only: bool = False
     attempts: Sequence[Attempt] = ()
     skills: Sequence[ProvenSkill] = ()
@@ -87,6 +113,21 @@ class FoundSession:
     past: PastSession
     score: float
     similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWanted:
+    """How much of a context is wanted, and how it is to be read.
+
+    `limit` is of sessions, and of each kind that is listed apart; `budget` the tokens of the text.
+    Whatever recall is less sure of than `min_confidence` is left out; None: than its defaults.
+    """
+
+    limit: int
+    budget: int = DEFAULT_BUDGET
+    written: ContextFormat = ContextFormat.MARKDOWN
+    min_confidence: float | None = None
+    with_experience: bool = True
 
 
 @dataclass(slots=True)
@@ -104,6 +145,7 @@ class GetContext:
     embedder: TextEmbedder
     recall: Recall
     learned: Learned
+    kinds: Mapping[str, MemoryKind]
     experience: Experience = field(default_factory=Experience)
 
     def on(
@@ -111,9 +153,8 @@ class GetContext:
         tenant_id: str,
         topic: str,
         filter_: ActivityFilter,
-        limit: int,
+        wanted: ContextWanted,
         *,
-        with_experience: bool = True,
         counted: bool = True,
     ) -> FoundContext:
         """Return what bears on the topic; sessions by 0.7 relevance and 0.3 recency.
@@ -125,53 +166,100 @@ class GetContext:
 
         When the topic cannot be embedded soon, its words alone decide.
         """
-        now = now_us()
-        candidates, words_only = self._candidates(
-            tenant_id, topic, filter_, max(_SESSIONS, 2 * limit)
+        now, limit, least = now_us(), wanted.limit, wanted.min_confidence
+        said_surely = RECALLED_BY_DEFAULT if least is None else least
+        sure = FACTS_BY_DEFAULT if least is None else least
+        candidates, events, words_only = self._candidates(
+            tenant_id, topic, filter_, said_surely, max(_SESSIONS, 2 * limit)
         )
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit, turns.piece():
-                sessions = _best(unit, candidates, filter_, limit, now)
+                sessions, attempts_at = _best(unit, candidates, filter_, limit, now)
                 total = unit.get(SqlActivity).count(filter_)
             sessions = self._with_events(tenant, topic, sessions, candidates, filter_)
         learned = self.learned
-        lessons = learned.lessons_on(tenant_id, topic, filter_, limit, counted=counted)
-        reflections = learned.reflections_on(tenant_id, topic, filter_, limit, counted=counted)
+        lessons = learned.lessons_on(
+            tenant_id, topic, filter_, limit, counted=counted, min_confidence=sure
+        )
+        reflections = learned.reflections_on(
+            tenant_id, topic, filter_, limit, counted=counted, min_confidence=sure
+        )
         attempts: Sequence[Attempt] = ()
         skills: Sequence[ProvenSkill] = ()
-        if with_experience:
+        if wanted.with_experience:
             known = self.experience
-            attempts = known.attempts_on(tenant_id, topic, filter_, limit, bears_on)
-            skills = known.skills_on(tenant_id, topic, filter_, limit, bears_on)
+            attempts = known.attempts_on(
+                tenant_id, topic, filter_, limit, bears_on, min_confidence=sure
+            )
+            skills = known.skills_on(
+                tenant_id, topic, filter_, limit, bears_on, min_confidence=sure
+            )
+        facts = self._facts(tenant_id, topic, filter_, sure)
         with turns.piece():
-            parts = prompt_parts(topic, sessions, lessons, reflections, now)
-            parts += told(attempts, skills, now)
+            items = [
+                *map(_recalled, _near_best(facts)),
+                *map(_recalled, _near_best(events)),
+                *_session_items(sessions, candidates, attempts_at),
+                *map(_lesson, lessons),
+                *map(_reflection, reflections),
+                *map(attempt_item, attempts),
+                *map(skill_item, skills),
+            ]
+            composition = compose(items, wanted.budget, wanted.written)
+        if not items and not self._stores(tenant_id):
+            composition = replace(composition, outcome=ContextOutcome.NOTHING_STORED)
         return FoundContext(
             sessions=sessions,
             lessons=lessons,
             reflections=reflections,
             total=total,
-            prompt=visible("\n\n".join([QUOTED, *parts])) if parts else NOTHING,
+            composition=composition,
             words_only=words_only,
             attempts=attempts,
             skills=skills,
         )
 
+    def _stores(self, tenant_id: str) -> bool:
+        with self.tenants.open(tenant_id) as tenant:
+            return tenant.index.select(DocumentFilter()).count > 0
+
+    def _facts(
+        self, tenant_id: str, topic: str, filter_: ActivityFilter, min_confidence: float
+    ) -> Sequence[Recalled]:
+        """Return memories and other facts: of every kind that is not looked for otherwise."""
+        others = {SESSION, EVENT, LESSON, REFLECTION} | self.experience.kinds
+        documents = replace(
+            document_filter(filter_),
+            kinds=frozenset(self.kinds.values()) - others,
+            include_archived=False,
+        )
+        with self.tenants.open(tenant_id) as tenant:
+            if not tenant.index.select(documents).count:
+                return ()
+        return self._recalled(tenant_id, topic, documents, _FACTS, min_confidence).results
+
     def _candidates(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int
-    ) -> tuple[dict[str, _SessionCandidate], bool]:
-        """Return what recall finds, by session, and whether by words only.
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        min_confidence: float,
+        limit: int,
+    ) -> tuple[dict[str, _SessionCandidate], Sequence[Recalled], bool]:
+        """Return what recall finds, by session; the events that it finds; and whether it went by
+        words only.
 
         What does not bear on the topic, by its summary or an event, is left out.
         """
-        sessions = self._recalled(tenant_id, topic, document_filter(filter_), limit)
+        sessions = self._recalled(tenant_id, topic, document_filter(filter_), limit, min_confidence)
         ranked = {found.document.source_id: found for found in sessions.results}
         candidates = {
             key: _SessionCandidate(found.score, found.similarity)
             for key, found in ranked.items()
             if bears_on(topic, found, self.recall.scale)
         }
-        events = self._recalled(tenant_id, topic, self._events_of(tenant_id, filter_), _EVENTS)
+        documents = self._events_of(tenant_id, filter_)
+        events = self._recalled(tenant_id, topic, documents, _EVENTS, min_confidence)
         for event in events.results:
             if bears_on(topic, event, self.recall.scale):
                 key = event.document.session_id
@@ -179,13 +267,18 @@ class GetContext:
                 similarity = found.similarity if key in ranked else None
                 candidate = candidates.setdefault(key, _SessionCandidate(found.score, similarity))
                 candidate.event_ids.append(event.document.source_id)
-        return candidates, sessions.words_only or events.words_only
+        return candidates, events.results, sessions.words_only or events.words_only
 
     def _recalled(
-        self, tenant_id: str, topic: str, documents: DocumentFilter, limit: int
+        self,
+        tenant_id: str,
+        topic: str,
+        documents: DocumentFilter,
+        limit: int,
+        min_confidence: float,
     ) -> RecallAnswer:
         query = RecallQuery(
-            text=topic, filter=documents, limit=limit, min_confidence=RECALLED_BY_DEFAULT
+            text=topic, filter=documents, limit=limit, min_confidence=min_confidence
         )
         return self.recall.search(tenant_id, query)
 
@@ -270,8 +363,9 @@ def _best(
     filter_: ActivityFilter,
     limit: int,
     now: int,
-) -> list[ContextSession]:
-    """Return the candidates that rank highest, the best first."""
+) -> tuple[list[ContextSession], dict[str, Attempts]]:
+    """Return the candidates that rank highest, the best first; and, by the first session of each
+    task that several of the candidates were at, these attempts."""
     sessions = unit.get(SqlSessions).get_many(list(candidates))
     ranked = [
         (
@@ -284,12 +378,123 @@ def _best(
     ]
     ranked.sort(key=lambda item: (-item[0], item[1]))
     best = ranked[:limit]
-    known = load(unit, [key for _, key in best])
-    return [
+    tasks = _by_task(unit, [sessions[key] for _, key in ranked], {key for _, key in best}, filter_)
+    known = load(unit, {key for _, key in best} | {key for keys in tasks.values() for key in keys})
+    found = [
         ContextSession(known[key], score, candidates[key].similarity)
         for score, key in best
         if key in known
     ]
+    attempts = {
+        keys[0]: attempts_of(task, [_tried(known[key]) for key in keys if key in known])
+        for task, keys in tasks.items()
+    }
+    return found, attempts
+
+
+def _by_task(
+    unit: CorpusUnit, ranked: Sequence[Session], best: Set[str], filter_: ActivityFilter
+) -> dict[str, list[str]]:
+    """Return the sessions at each task that one of the best was at, where there are several.
+
+    Those that were found come first, then the latest of others that are labelled with the task.
+    """
+    found: dict[str, list[str]] = {}
+    for session in ranked:
+        if task := task_named(session.metadata_json, session.tags):
+            found.setdefault(task, []).append(session.id)
+    activity = unit.get(SqlActivity)
+    by_task = {
+        task: list(dict.fromkeys([*keys, *activity.labelled(task_label(task), filter_, _ATTEMPTS)]))
+        for task, keys in found.items()
+        if not best.isdisjoint(keys)
+    }
+    return {task: keys[:_ATTEMPTS] for task, keys in by_task.items() if len(keys) > 1}
+
+
+def _tried(past: PastSession) -> TriedSession:
+    made = past.summary
+    return TriedSession(
+        past.session.id,
+        made.outcome if made else outcome_of(past.session.status, past.session.metadata_json),
+        active_us(past.session),
+        frozenset(past.tools),
+    )
+
+
+def _near_best(found: Sequence[Recalled]) -> Iterator[Recalled]:
+    """Yield what scores not much less than the best."""
+    least = _NEAR_BEST * max((one.score for one in found), default=0.0)
+    return (one for one in found if one.score >= least)
+
+
+def _recalled(found: Recalled) -> ContextItem:
+    document = found.document
+    return ContextItem(
+        kind=document.kind.name,
+        id=document.source_id,
+        text=without_tokens(document.text),
+        at_us=document.timestamp_us,
+        worth=found.score,
+        similarity=found.similarity,
+        session_id=document.session_id,
+        said_by=document.role,
+    )
+
+
+def _session_items(
+    found: Sequence[ContextSession],
+    candidates: Mapping[str, _SessionCandidate],
+    attempts_at: Mapping[str, Attempts],
+) -> Iterator[ContextItem]:
+    """Yield an item for each session, and one for all attempts at a task together."""
+    at_a_task = {one.session_id: first for first, at in attempts_at.items() for one in at.sessions}
+    told_already: set[str] = set()
+    for one in found:
+        key = one.past.session.id
+        first = at_a_task.get(key, "")
+        if first in told_already or not one.past.summary:
+            continue
+        said, attempts = one.past.summary.text, attempts_at.get(first)
+        if attempts is not None:
+            told_already.add(first)
+            said = f"{told(attempts)}. {said}"
+        yield ContextItem(
+            kind=SESSION.name,
+            id=key,
+            text=said,
+            at_us=active_us(one.past.session),
+            worth=candidates[key].relevance,
+            similarity=one.similarity,
+            session_id=key,
+            attempts=attempts,
+        )
+
+
+def _lesson(found: FoundLesson) -> ContextItem:
+    lesson = found.lesson
+    return ContextItem(
+        kind=LESSON.name,
+        id=lesson.id,
+        text=f"{lesson.title}: {lesson.content}",
+        at_us=lesson.updated_us,
+        worth=found.score,
+        similarity=found.similarity,
+        session_id=lesson.source_session_id,
+    )
+
+
+def _reflection(found: FoundReflection) -> ContextItem:
+    reflection = found.reflection
+    return ContextItem(
+        kind=REFLECTION.name,
+        id=reflection.id,
+        text=_said(reflection),
+        at_us=reflection.created_us,
+        worth=found.score,
+        similarity=found.similarity,
+        session_id=reflection.session_id,
+    )
 
 
 def key_events(
@@ -370,41 +575,15 @@ def _key_event(event: Event) -> KeyEvent:
     return KeyEvent(event.id, event.event_type, cut(said, _EVENT_CHARS), event.timestamp_us)
 
 
-def prompt_parts(
-    topic: str,
-    sessions: Sequence[ContextSession],
-    lessons: Sequence[FoundLesson],
-    reflections: Sequence[FoundReflection],
-    now_us: int,
-) -> list[str]:
-    """Return sessions, lessons and reflections as paragraphs of markdown.
-
-    What is stored stays on its line, behind what says what it is: it is never a heading.
-    """
-    parts = []
-    if sessions:
-        parts.append(f"## Past sessions on “{cut(topic, 100)}”")
-        parts += ["\n".join(_session(found, now_us)) for found in sessions]
-    if lessons:
-        parts.append("## Lessons")
-        parts.append(
-            "\n".join(
-                f"- {visible_line(found.lesson.title)}: {cut(found.lesson.content, _CONTENT_CHARS)}"
-                for found in lessons
-            )
-        )
-    if reflections:
-        parts.append(reflections_prompt([found.reflection for found in reflections]).strip())
-    return parts
+def _said(reflection: Reflection) -> str:
+    parts = [
+        f"“{reflection.task_description}”: {reflection.outcome.name.lower()}",
+        _listed("worked", reflection.what_worked),
+        _listed("did not work", reflection.what_did_not_work),
+        f"next strategy: {reflection.next_strategy}" if reflection.next_strategy else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
-def _session(found: ContextSession, now_us: int) -> Iterator[str]:
-    session = found.past.session
-    about = [ago(active_us(session), now_us), visible_line(session.agent_name or session.agent_id)]
-    if found.past.summary and found.past.summary.outcome != Outcome.UNKNOWN:
-        about.append(found.past.summary.outcome.name.lower())
-    yield f"### Session {visible_line(session.id)} ({', '.join(filter(None, about))})"
-    if found.past.summary is not None:
-        yield f"> {cut(found.past.summary.text, _SUMMARY_CHARS)}"
-    for event in found.key_events:
-        yield f"- {event.text}"
+def _listed(what: str, said: Sequence[str]) -> str:
+    return f"{what}: {', '.join(said)}" if said else ""

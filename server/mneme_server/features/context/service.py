@@ -36,15 +36,15 @@ class ContextServicer:
 
     def GetContext(self, request: pb.GetContextRequest, call: Call) -> pb.GetContextResponse:
         """Return what bears on a topic."""
+        wanted = convert.context_wanted(request)
         found = self._get_context.on(
             call.tenant,
             request.topic,
             replace(convert.activity_filter(request), shared=not request.only_own),
-            request.limit,
-            with_experience=not request.without_experience,
+            wanted,
             counted=not request.peek,
         )
-        return convert.context(found)
+        return convert.context(found, wanted.written)
 
     def Sleep(self, request: pb.SleepRequest, call: Call) -> pb.SleepResponse:
         """Store a handover."""

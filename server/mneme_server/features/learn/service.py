@@ -202,7 +202,7 @@ class ReflectionCalls:
             reflections=page,
             next_page_token=token,
             total_size=total,
-            prompt=prompt_of(found[: len(page)]),
+            text=prompt_of(found[: len(page)]),
         )
 
     def SearchReflections(
@@ -220,7 +220,7 @@ class ReflectionCalls:
         results = fitting(map(convert.found_reflection, found), times=_SAID)
         return reflection_pb.SearchReflectionsResponse(
             results=results,
-            prompt=prompt_of([one.reflection for one in found[: len(results)]]),
+            text=prompt_of([one.reflection for one in found[: len(results)]]),
             searched_count=answer.searched_count,
             words_only=answer.words_only,
         )

@@ -6,7 +6,6 @@ are read, error messages become templates; only what a finding shows is read aga
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -17,8 +16,9 @@ from numpy.typing import NDArray
 from mneme_server.common import deadline, turns
 from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.features.events.event_types import ERROR_TYPES
-from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader, SessionRow
+from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader
 from mneme_server.features.events.model import Severity, outcome_of
+from mneme_server.features.events.tasks import task_named
 from mneme_server.features.reflect.model import EVIDENCE
 from mneme_server.features.reflect.template_groups import MAX_GROUPED, group
 
@@ -30,8 +30,6 @@ NONE = -1
 MAX_TEMPLATES = 50_000
 """Different templates before grouping; errors beyond them are counted together."""
 OTHER_ERRORS = "(other messages)"
-MAX_TASK = 200
-"""Characters of a task's name that tell it from others."""
 
 _BASE = (
     Column.SESSION, Column.TIME, Column.SEQUENCE, Column.KIND, Column.SEVERITY, Column.CURSOR
@@ -229,7 +227,9 @@ class _FilteredSessions:
             self._outcomes.append(outcome_of(row.status, row.metadata_json))
             self._started.append(row.started_us)
             self._tags.append(shared.setdefault(row.tags, row.tags))
-            traits = SessionTraits(_task(row), row.project, row.agent_id, row.user_id)
+            traits = SessionTraits(
+                task_named(row.metadata_json, row.tags), row.project, row.agent_id, row.user_id
+            )
             self._traits.append(shared.setdefault(traits, traits))
             self._declared.append(row.declared)
             self._in_range.append(
@@ -273,18 +273,6 @@ class _FilteredSessions:
         holds = "holds" if self._left_out == 1 else "hold"
         sessions = "session" if self._left_out == 1 else "sessions"
         return [f"{self._left_out:,} {sessions} left out that {holds} no events, only a handover"]
-
-
-def _task(row: SessionRow) -> str:
-    """Return what the session was about, if it says so: its metadata's "task_id" or "task", else
-    its label "task:…"."""
-    if '"task' in row.metadata_json:
-        metadata = json.loads(row.metadata_json)
-        for key in ("task_id", "task"):
-            said = metadata.get(key)
-            if isinstance(said, str | int | float) and not isinstance(said, bool) and said != "":
-                return str(said)[:MAX_TASK]
-    return next((tag[5:] for tag in row.tags if tag.startswith("task:")), "")
 
 
 class _Templates(dict[str | None, int]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mneme_server.engine.corpus.document import DocumentFilter
+from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.experience import Attempt, Near, ProvenSkill
@@ -29,9 +29,17 @@ class SearchExperience:
 
     tenants: OpenTenants
     recall: Recall
+    kinds: frozenset[MemoryKind] = frozenset({EPISODE, SKILL})
 
     def attempts_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        near: Near,
+        *,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> Sequence[Attempt]:
         """Return the attempts near a topic, the best first."""
         documents = DocumentFilter(
@@ -43,7 +51,7 @@ class SearchExperience:
             end_us=filter_.end_us,
             shared=filter_.shared,
         )
-        found = self._near(tenant_id, topic, documents, near)[:limit]
+        found = self._near(tenant_id, topic, documents, near, min_confidence=min_confidence)[:limit]
         if not found:
             return ()
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
@@ -64,7 +72,14 @@ class SearchExperience:
         ]
 
     def skills_on(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, limit: int, near: Near
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        limit: int,
+        near: Near,
+        *,
+        min_confidence: float = FACTS_BY_DEFAULT,
     ) -> Sequence[ProvenSkill]:
         """Return the skills near a topic that were used and do not fail more often than not, the
         best first; for a user none that attempts for another one taught."""
@@ -74,7 +89,7 @@ class SearchExperience:
             project=filter_.project,
             shared=filter_.shared,
         )
-        found = self._near(tenant_id, topic, documents, near)
+        found = self._near(tenant_id, topic, documents, near, min_confidence=min_confidence)
         if not found:
             return ()
         with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
@@ -89,7 +104,13 @@ class SearchExperience:
         return sorted(proven, key=lambda one: -one.score)[:limit]
 
     def _near(
-        self, tenant_id: str, topic: str, documents: DocumentFilter, near: Near
+        self,
+        tenant_id: str,
+        topic: str,
+        documents: DocumentFilter,
+        near: Near,
+        *,
+        min_confidence: float,
     ) -> list[Recalled]:
         with self.tenants.open(tenant_id) as tenant:
             if not tenant.index.select(DocumentFilter(kinds=documents.kinds)).count:
@@ -98,7 +119,7 @@ class SearchExperience:
             text=topic,
             filter=documents,
             limit=_LOOKED_AT,
-            min_confidence=FACTS_BY_DEFAULT,
+            min_confidence=min_confidence,
             bare=True,
         )
         found = self.recall.search(tenant_id, query).results
@@ -131,4 +152,5 @@ def _proven(skill: Skill, found: Recalled) -> ProvenSkill:
         high=high,
         score=score_of(found.score, low),
         similarity=found.similarity,
+        updated_us=skill.updated_us,
     )

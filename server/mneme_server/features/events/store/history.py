@@ -376,6 +376,19 @@ class SqlActivity:
         query = self._filtered(select(sessions.c.id), filter_).limit(limit)
         return list(self._connection.execute(query).scalars())
 
+    def labelled(self, label: str, filter_: ActivityFilter, limit: int) -> Sequence[str]:
+        """Return up to `limit` of the sessions with this label, those that started last."""
+        query = self._filtered(select(sessions.c.id), filter_).join(
+            session_tags,
+            and_(
+                session_tags.c.tenant_id == sessions.c.tenant_id,
+                session_tags.c.session_id == sessions.c.id,
+                session_tags.c.tag == label,
+            ),
+        )
+        query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
+        return list(self._connection.execute(query).scalars())
+
     def page(
         self, filter_: ActivityFilter, after: tuple[int, str] | None, limit: int
     ) -> Sequence[Session]:

@@ -21,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/context_service.proto.
  */
 export const file_mneme_v1_context_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJyCghLZXlFdmVudBIQCghldmVudF9pZBgBIAEoCRIUCgpldmVudF90eXBlGAIgASgJQgASDwoHc3VtbWFyeRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr0CChFHZXRDb250ZXh0UmVxdWVzdBIPCgV0b3BpYxgBIAEoCUIAEhYKB3VzZXJfaWQYAiABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAMgASgJQgBIAYgBARIWCgdwcm9qZWN0GAQgASgJQgBIAogBARIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoFbGltaXQYByABKAVCABIaChJ3aXRob3V0X2V4cGVyaWVuY2UYCCABKAgSDAoEcGVlaxgJIAEoCBIQCghvbmx5X293bhgKIAEoCEIKCghfdXNlcl9pZEILCglfYWdlbnRfaWRCCgoIX3Byb2plY3QizQEKDkNvbnRleHRFcGlzb2RlEhIKCmVwaXNvZGVfaWQYASABKAkSDAoEdGFzaxgCIAEoCRIPCgdzdWNjZXNzGAMgASgIEg4KBnJld2FyZBgEIAEoARIQCghjcml0aXF1ZRgFIAEoCRIvCgtvY2N1cnJlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc2NvcmUYByABKAESFwoKc2ltaWxhcml0eRgIIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Is8BCgxDb250ZXh0U2tpbGwSEAoIc2tpbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIRCgl1c2VfY291bnQYBCABKAMSFQoNc3VjY2Vzc19jb3VudBgFIAEoAxITCgtzdWNjZXNzX2xvdxgGIAEoARIUCgxzdWNjZXNzX2hpZ2gYByABKAESDQoFc2NvcmUYCCABKAESFwoKc2ltaWxhcml0eRgJIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5IrICCg5Db250ZXh0U2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSFwoPcmVsZXZhbmNlX3Njb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIuCgpzdGFydGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoKa2V5X2V2ZW50cxgHIAMoCzISLm1uZW1lLnYxLktleUV2ZW50EhAKCGFnZW50X2lkGAggASgJEiIKB291dGNvbWUYCSABKA4yES5tbmVtZS52MS5PdXRjb21lQg0KC19zaW1pbGFyaXR5IqgCChJHZXRDb250ZXh0UmVzcG9uc2USKgoIc2Vzc2lvbnMYASADKAsyGC5tbmVtZS52MS5Db250ZXh0U2Vzc2lvbhImCgdsZXNzb25zGAIgAygLMhUubW5lbWUudjEuRm91bmRMZXNzb24SLgoLcmVmbGVjdGlvbnMYAyADKAsyGS5tbmVtZS52MS5Gb3VuZFJlZmxlY3Rpb24SFgoOdG90YWxfc2Vzc2lvbnMYBCABKAMSDgoGcHJvbXB0GAUgASgJEhIKCndvcmRzX29ubHkYBiABKAgSKgoIZXBpc29kZXMYByADKAsyGC5tbmVtZS52MS5Db250ZXh0RXBpc29kZRImCgZza2lsbHMYCCADKAsyFi5tbmVtZS52MS5Db250ZXh0U2tpbGwiLQoEVG9kbxIRCgdjb250ZW50GAEgASgJQgASEgoIcHJpb3JpdHkYAiABKAVCACIzCghEZWNpc2lvbhISCghkZWNpc2lvbhgBIAEoCUIAEhMKCXJhdGlvbmFsZRgCIAEoCUIAIjMKDUxvY2tlZENvbnRleHQSDwoFbGFiZWwYASABKAlCABIRCgd2ZXJzaW9uGAIgASgJQgAijgIKDFNsZWVwUmVxdWVzdBIUCgpzZXNzaW9uX2lkGAEgASgJQgASEQoHcHJvamVjdBgCIAEoCUIAEhIKCHByb2dyZXNzGAMgAygJQgASGQoPY29tcGxldGVkX3RvZG9zGAQgAygJQgASJAoKb3Blbl90b2RvcxgFIAMoCzIOLm1uZW1lLnYxLlRvZG9CABInCglkZWNpc2lvbnMYBiADKAsyEi5tbmVtZS52MS5EZWNpc2lvbkIAEjIKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHRCABIPCgVmaWxlcxgIIAMoCUIAEhIKCGFnZW50X2lkGAkgASgJQgAiWAoOQ29sbGVjdGVkRW50cnkSJAoEa2luZBgBIAEoDjIWLm1uZW1lLnYxLkhhbmRvdmVyTGlzdBINCgVpbmRleBgCIAEoBRIRCglldmVudF9pZHMYAyADKAkiqgMKCEhhbmRvdmVyEhIKCnNlc3Npb25faWQYASABKAkSDwoHcHJvamVjdBgCIAEoCRIQCghwcm9ncmVzcxgDIAMoCRIXCg9jb21wbGV0ZWRfdG9kb3MYBCADKAkSIgoKb3Blbl90b2RvcxgFIAMoCzIOLm1uZW1lLnYxLlRvZG8SJQoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb24SMAoPbG9ja2VkX2NvbnRleHRzGAcgAygLMhcubW5lbWUudjEuTG9ja2VkQ29udGV4dBINCgVmaWxlcxgIIAMoCRINCgV0b29scxgJIAMoCRIYChBkdXJhdGlvbl9zZWNvbmRzGAogASgDEg8KB3N1bW1hcnkYCyABKAkSLgoKY3JlYXRlZF9hdBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIYWdlbnRfaWQYDSABKAkSGQoRdW5yZXNvbHZlZF9lcnJvcnMYDiADKAkSKwoJY29sbGVjdGVkGA8gAygLMhgubW5lbWUudjEuQ29sbGVjdGVkRW50cnkiRQoNU2xlZXBSZXNwb25zZRIkCghoYW5kb3ZlchgBIAEoCzISLm1uZW1lLnYxLkhhbmRvdmVyEg4KBnN0b3JlZBgCIAEoCCLcAQoNV2FrZVVwUmVxdWVzdBIWCgdwcm9qZWN0GAEgASgJQgBIAIgBARIPCgVsaW1pdBgCIAEoBUIAEhcKCGFnZW50X2lkGAMgASgJQgBIAYgBARIdCg5taW5fc2ltaWxhcml0eRgEIAEoAUIASAKIAQESGgoSd2l0aG91dF9leHBlcmllbmNlGAUgASgIEhYKB3VzZXJfaWQYBiABKAlCAEgDiAEBQgoKCF9wcm9qZWN0QgsKCV9hZ2VudF9pZEIRCg9fbWluX3NpbWlsYXJpdHlCCgoIX3VzZXJfaWQi3QEKDlJlbGF0ZWRTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSDwoHc3VtbWFyeRgCIAEoCRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzaW1pbGFyaXR5GAQgASgBEg8KB3JlY2VuY3kYBSABKAESEgoKaW1wb3J0YW5jZRgGIAEoARINCgVzY29yZRgHIAEoARINCgVmaWxlcxgIIAMoCRINCgV0b29scxgJIAMoCRIQCghjb250ZXh0cxgKIAMoCSJYCgtXb3JrUGF0dGVybhIMCgR0eXBlGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC3Nlc3Npb25faWRzGAMgAygJEhEKCWV2ZW50X2lkcxgEIAMoCSKrAQoKU3VnZ2VzdGlvbhIMCgR0eXBlGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC3Nlc3Npb25faWRzGAMgAygJEhEKCWV2ZW50X2lkcxgEIAMoCRISCgpsZXNzb25faWRzGAUgAygJEhYKDnJlZmxlY3Rpb25faWRzGAYgAygJEhMKC2VwaXNvZGVfaWRzGAcgAygJEhEKCXNraWxsX2lkcxgIIAMoCSKwAgoOV2FrZVVwUmVzcG9uc2USKQoNbGFzdF9oYW5kb3ZlchgBIAEoCzISLm1uZW1lLnYxLkhhbmRvdmVyEikKB3JlbGF0ZWQYAiADKAsyGC5tbmVtZS52MS5SZWxhdGVkU2Vzc2lvbhInCghwYXR0ZXJucxgDIAMoCzIVLm1uZW1lLnYxLldvcmtQYXR0ZXJuEikKC3N1Z2dlc3Rpb25zGAQgAygLMhQubW5lbWUudjEuU3VnZ2VzdGlvbhIRCgluYXJyYXRpdmUYBSABKAkSGwoTc2Vzc2lvbnNfY29uc2lkZXJlZBgGIAEoAxIuCgxsYXN0X3N1bW1hcnkYByABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRIUCgxub3RfY29tcGFyZWQYCCABKAgimgIKFVNlYXJjaFNlc3Npb25zUmVxdWVzdBIPCgVxdWVyeRgBIAEoCUIAEhYKB3Byb2plY3QYAiABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAMgASgJQgBIAYgBARIWCgd1c2VyX2lkGAQgASgJQgBIAogBARIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoFbGltaXQYByABKAVCABITCgltaW5fc2NvcmUYCCABKAFCAEIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWQilAEKDEZvdW5kU2Vzc2lvbhIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Im0KFlNlYXJjaFNlc3Npb25zUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kU2Vzc2lvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIpwCChJHZXRUaW1lbGluZVJlcXVlc3QSFgoHcHJvamVjdBgBIAEoCUIASACIAQESFwoIYWdlbnRfaWQYAiABKAlCAEgBiAEBEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgVsaW5rcxgFIAEoBUIAEhMKCXBhZ2Vfc2l6ZRgGIAEoBUIAEhQKCnBhZ2VfdG9rZW4YByABKAlCABIWCgd1c2VyX2lkGAggASgJQgBIAogBAUIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWQiNQoLU2Vzc2lvbkxpbmsSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgpzaW1pbGFyaXR5GAIgASgBIoYBCg1UaW1lbGluZUVudHJ5EiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uEikKB3N1bW1hcnkYAiABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRImCgdyZWxhdGVkGAMgAygLMhUubW5lbWUudjEuU2Vzc2lvbkxpbmsiWAoTR2V0VGltZWxpbmVSZXNwb25zZRIoCgdlbnRyaWVzGAEgAygLMhcubW5lbWUudjEuVGltZWxpbmVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkq5QEKDEhhbmRvdmVyTGlzdBIdChlIQU5ET1ZFUl9MSVNUX1VOU1BFQ0lGSUVEEAASGgoWSEFORE9WRVJfTElTVF9QUk9HUkVTUxABEiEKHUhBTkRPVkVSX0xJU1RfQ09NUExFVEVEX1RPRE9TEAISHAoYSEFORE9WRVJfTElTVF9PUEVOX1RPRE9TEAMSGwoXSEFORE9WRVJfTElTVF9ERUNJU0lPTlMQBBIXChNIQU5ET1ZFUl9MSVNUX0ZJTEVTEAUSIwofSEFORE9WRVJfTElTVF9VTlJFU09MVkVEX0VSUk9SUxAGMowDCg5Db250ZXh0U2VydmljZRJMCgpHZXRDb250ZXh0EhsubW5lbWUudjEuR2V0Q29udGV4dFJlcXVlc3QaHC5tbmVtZS52MS5HZXRDb250ZXh0UmVzcG9uc2UiA5ACARI9CgVTbGVlcBIWLm1uZW1lLnYxLlNsZWVwUmVxdWVzdBoXLm1uZW1lLnYxLlNsZWVwUmVzcG9uc2UiA5ACAhJACgZXYWtlVXASFy5tbmVtZS52MS5XYWtlVXBSZXF1ZXN0GhgubW5lbWUudjEuV2FrZVVwUmVzcG9uc2UiA5ACARJYCg5TZWFyY2hTZXNzaW9ucxIfLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVzcG9uc2UiA5ACARJPCgtHZXRUaW1lbGluZRIcLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVxdWVzdBodLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVzcG9uc2UiA5ACARoAYgZwcm90bzM", [file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_reflection]);
+  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJyCghLZXlFdmVudBIQCghldmVudF9pZBgBIAEoCRIUCgpldmVudF90eXBlGAIgASgJQgASDwoHc3VtbWFyeRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrIDChFHZXRDb250ZXh0UmVxdWVzdBIPCgV0b3BpYxgBIAEoCUIAEhYKB3VzZXJfaWQYAiABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAMgASgJQgBIAYgBARIWCgdwcm9qZWN0GAQgASgJQgBIAogBARIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoFbGltaXQYByABKAVCABIaChJ3aXRob3V0X2V4cGVyaWVuY2UYCCABKAgSDAoEcGVlaxgJIAEoCBIQCghvbmx5X293bhgKIAEoCBIWCgx0b2tlbl9idWRnZXQYCyABKAVCABIpCgZmb3JtYXQYDCABKA4yFy5tbmVtZS52MS5Db250ZXh0Rm9ybWF0QgASHQoObWluX2NvbmZpZGVuY2UYDSABKAFCAEgDiAEBQgoKCF91c2VyX2lkQgsKCV9hZ2VudF9pZEIKCghfcHJvamVjdEIRCg9fbWluX2NvbmZpZGVuY2UizQEKDkNvbnRleHRFcGlzb2RlEhIKCmVwaXNvZGVfaWQYASABKAkSDAoEdGFzaxgCIAEoCRIPCgdzdWNjZXNzGAMgASgIEg4KBnJld2FyZBgEIAEoARIQCghjcml0aXF1ZRgFIAEoCRIvCgtvY2N1cnJlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc2NvcmUYByABKAESFwoKc2ltaWxhcml0eRgIIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Is8BCgxDb250ZXh0U2tpbGwSEAoIc2tpbGxfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIRCgl1c2VfY291bnQYBCABKAMSFQoNc3VjY2Vzc19jb3VudBgFIAEoAxITCgtzdWNjZXNzX2xvdxgGIAEoARIUCgxzdWNjZXNzX2hpZ2gYByABKAESDQoFc2NvcmUYCCABKAESFwoKc2ltaWxhcml0eRgJIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5IrICCg5Db250ZXh0U2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSFwoPcmVsZXZhbmNlX3Njb3JlGAMgASgBEhcKCnNpbWlsYXJpdHkYBCABKAFIAIgBARIuCgpzdGFydGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoKa2V5X2V2ZW50cxgHIAMoCzISLm1uZW1lLnYxLktleUV2ZW50EhAKCGFnZW50X2lkGAggASgJEiIKB291dGNvbWUYCSABKA4yES5tbmVtZS52MS5PdXRjb21lQg0KC19zaW1pbGFyaXR5ItADChJHZXRDb250ZXh0UmVzcG9uc2USKgoIc2Vzc2lvbnMYASADKAsyGC5tbmVtZS52MS5Db250ZXh0U2Vzc2lvbhImCgdsZXNzb25zGAIgAygLMhUubW5lbWUudjEuRm91bmRMZXNzb24SLgoLcmVmbGVjdGlvbnMYAyADKAsyGS5tbmVtZS52MS5Gb3VuZFJlZmxlY3Rpb24SFgoOdG90YWxfc2Vzc2lvbnMYBCABKAMSDAoEdGV4dBgFIAEoCRISCgp3b3Jkc19vbmx5GAYgASgIEioKCGVwaXNvZGVzGAcgAygLMhgubW5lbWUudjEuQ29udGV4dEVwaXNvZGUSJgoGc2tpbGxzGAggAygLMhYubW5lbWUudjEuQ29udGV4dFNraWxsEikKB291dGNvbWUYCSABKA4yGC5tbmVtZS52MS5Db250ZXh0T3V0Y29tZRIkCgVpdGVtcxgKIAMoCzIVLm1uZW1lLnYxLkNvbnRleHRJdGVtEhMKC3Rva2VuX2NvdW50GAsgASgFEhYKDmxlZnRfb3V0X2NvdW50GAwgASgFEioKCG1lc3NhZ2VzGA0gAygLMhgubW5lbWUudjEuQ29udGV4dE1lc3NhZ2UiLwoOQ29udGV4dE1lc3NhZ2USDAoEcm9sZRgBIAEoCRIPCgdjb250ZW50GAIgASgJIooBCg9Db250ZXh0QXR0ZW1wdHMSDAoEdGFzaxgBIAEoCRITCgt0cmllZF9jb3VudBgCIAEoBRIXCg9zdWNjZWVkZWRfY291bnQYAyABKAUSFAoMZmFpbGVkX2NvdW50GAQgASgFEhAKCGRpZmZlcmVkGAUgASgJEhMKC3Nlc3Npb25faWRzGAYgAygJIogCCgtDb250ZXh0SXRlbRIOCgRraW5kGAEgASgJQgASEQoJc291cmNlX2lkGAIgASgJEgwKBHRleHQYAyABKAkSLQoJdGltZXN0YW1wGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgV3b3J0aBgFIAEoARIXCgpzaW1pbGFyaXR5GAYgASgBSACIAQESEgoKc2Vzc2lvbl9pZBgHIAEoCRIMCgRyb2xlGAggASgJEhMKC3Rva2VuX2NvdW50GAkgASgFEisKCGF0dGVtcHRzGAogASgLMhkubW5lbWUudjEuQ29udGV4dEF0dGVtcHRzQg0KC19zaW1pbGFyaXR5Ii0KBFRvZG8SEQoHY29udGVudBgBIAEoCUIAEhIKCHByaW9yaXR5GAIgASgFQgAiMwoIRGVjaXNpb24SEgoIZGVjaXNpb24YASABKAlCABITCglyYXRpb25hbGUYAiABKAlCACIzCg1Mb2NrZWRDb250ZXh0Eg8KBWxhYmVsGAEgASgJQgASEQoHdmVyc2lvbhgCIAEoCUIAIo4CCgxTbGVlcFJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhEKB3Byb2plY3QYAiABKAlCABISCghwcm9ncmVzcxgDIAMoCUIAEhkKD2NvbXBsZXRlZF90b2RvcxgEIAMoCUIAEiQKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvQgASJwoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb25CABIyCg9sb2NrZWRfY29udGV4dHMYByADKAsyFy5tbmVtZS52MS5Mb2NrZWRDb250ZXh0QgASDwoFZmlsZXMYCCADKAlCABISCghhZ2VudF9pZBgJIAEoCUIAIlgKDkNvbGxlY3RlZEVudHJ5EiQKBGtpbmQYASABKA4yFi5tbmVtZS52MS5IYW5kb3Zlckxpc3QSDQoFaW5kZXgYAiABKAUSEQoJZXZlbnRfaWRzGAMgAygJIqoDCghIYW5kb3ZlchISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIcHJvZ3Jlc3MYAyADKAkSFwoPY29tcGxldGVkX3RvZG9zGAQgAygJEiIKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvEiUKCWRlY2lzaW9ucxgGIAMoCzISLm1uZW1lLnYxLkRlY2lzaW9uEjAKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHQSDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSGAoQZHVyYXRpb25fc2Vjb25kcxgKIAEoAxIPCgdzdW1tYXJ5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFnZW50X2lkGA0gASgJEhkKEXVucmVzb2x2ZWRfZXJyb3JzGA4gAygJEisKCWNvbGxlY3RlZBgPIAMoCzIYLm1uZW1lLnYxLkNvbGxlY3RlZEVudHJ5IkUKDVNsZWVwUmVzcG9uc2USJAoIaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIOCgZzdG9yZWQYAiABKAgi3AEKDVdha2VVcFJlcXVlc3QSFgoHcHJvamVjdBgBIAEoCUIASACIAQESDwoFbGltaXQYAiABKAVCABIXCghhZ2VudF9pZBgDIAEoCUIASAGIAQESHQoObWluX3NpbWlsYXJpdHkYBCABKAFCAEgCiAEBEhoKEndpdGhvdXRfZXhwZXJpZW5jZRgFIAEoCBIWCgd1c2VyX2lkGAYgASgJQgBIA4gBAUIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCEQoPX21pbl9zaW1pbGFyaXR5QgoKCF91c2VyX2lkIt0BCg5SZWxhdGVkU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2ltaWxhcml0eRgEIAEoARIPCgdyZWNlbmN5GAUgASgBEhIKCmltcG9ydGFuY2UYBiABKAESDQoFc2NvcmUYByABKAESDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSEAoIY29udGV4dHMYCiADKAkiWAoLV29ya1BhdHRlcm4SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkiqwEKClN1Z2dlc3Rpb24SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkSEgoKbGVzc29uX2lkcxgFIAMoCRIWCg5yZWZsZWN0aW9uX2lkcxgGIAMoCRITCgtlcGlzb2RlX2lkcxgHIAMoCRIRCglza2lsbF9pZHMYCCADKAkiqwIKDldha2VVcFJlc3BvbnNlEikKDWxhc3RfaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIpCgdyZWxhdGVkGAIgAygLMhgubW5lbWUudjEuUmVsYXRlZFNlc3Npb24SJwoIcGF0dGVybnMYAyADKAsyFS5tbmVtZS52MS5Xb3JrUGF0dGVybhIpCgtzdWdnZXN0aW9ucxgEIAMoCzIULm1uZW1lLnYxLlN1Z2dlc3Rpb24SDAoEdGV4dBgFIAEoCRIbChNzZXNzaW9uc19jb25zaWRlcmVkGAYgASgDEi4KDGxhc3Rfc3VtbWFyeRgHIAEoCzIYLm1uZW1lLnYxLlNlc3Npb25TdW1tYXJ5EhQKDG5vdF9jb21wYXJlZBgIIAEoCCKaAgoVU2VhcmNoU2Vzc2lvbnNSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASFgoHcHJvamVjdBgCIAEoCUIASACIAQESFwoIYWdlbnRfaWQYAyABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBCABKAlCAEgCiAEBEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgVsaW1pdBgHIAEoBUIAEhMKCW1pbl9zY29yZRgIIAEoAUIAQgoKCF9wcm9qZWN0QgsKCV9hZ2VudF9pZEIKCghfdXNlcl9pZCKUAQoMRm91bmRTZXNzaW9uEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uEikKB3N1bW1hcnkYAiABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQFCDQoLX3NpbWlsYXJpdHkibQoWU2VhcmNoU2Vzc2lvbnNSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuRm91bmRTZXNzaW9uEhYKDnNlYXJjaGVkX2NvdW50GAIgASgDEhIKCndvcmRzX29ubHkYAyABKAginAIKEkdldFRpbWVsaW5lUmVxdWVzdBIWCgdwcm9qZWN0GAEgASgJQgBIAIgBARIXCghhZ2VudF9pZBgCIAEoCUIASAGIAQESLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KBWxpbmtzGAUgASgFQgASEwoJcGFnZV9zaXplGAYgASgFQgASFAoKcGFnZV90b2tlbhgHIAEoCUIAEhYKB3VzZXJfaWQYCCABKAlCAEgCiAEBQgoKCF9wcm9qZWN0QgsKCV9hZ2VudF9pZEIKCghfdXNlcl9pZCI1CgtTZXNzaW9uTGluaxISCgpzZXNzaW9uX2lkGAEgASgJEhIKCnNpbWlsYXJpdHkYAiABKAEihgEKDVRpbWVsaW5lRW50cnkSIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24SKQoHc3VtbWFyeRgCIAEoCzIYLm1uZW1lLnYxLlNlc3Npb25TdW1tYXJ5EiYKB3JlbGF0ZWQYAyADKAsyFS5tbmVtZS52MS5TZXNzaW9uTGluayJYChNHZXRUaW1lbGluZVJlc3BvbnNlEigKB2VudHJpZXMYASADKAsyFy5tbmVtZS52MS5UaW1lbGluZUVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSqBAQoNQ29udGV4dEZvcm1hdBIeChpDT05URVhUX0ZPUk1BVF9VTlNQRUNJRklFRBAAEhsKF0NPTlRFWFRfRk9STUFUX01BUktET1dOEAESFgoSQ09OVEVYVF9GT1JNQVRfWE1MEAISGwoXQ09OVEVYVF9GT1JNQVRfTUVTU0FHRVMQAyq0AQoOQ29udGV4dE91dGNvbWUSHwobQ09OVEVYVF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGQoVQ09OVEVYVF9PVVRDT01FX0ZPVU5EEAESIgoeQ09OVEVYVF9PVVRDT01FX05PVEhJTkdfU1RPUkVEEAISIAocQ09OVEVYVF9PVVRDT01FX05PVEhJTkdfU1VSRRADEiAKHENPTlRFWFRfT1VUQ09NRV9OT1RISU5HX0ZJVFMQBCrlAQoMSGFuZG92ZXJMaXN0Eh0KGUhBTkRPVkVSX0xJU1RfVU5TUEVDSUZJRUQQABIaChZIQU5ET1ZFUl9MSVNUX1BST0dSRVNTEAESIQodSEFORE9WRVJfTElTVF9DT01QTEVURURfVE9ET1MQAhIcChhIQU5ET1ZFUl9MSVNUX09QRU5fVE9ET1MQAxIbChdIQU5ET1ZFUl9MSVNUX0RFQ0lTSU9OUxAEEhcKE0hBTkRPVkVSX0xJU1RfRklMRVMQBRIjCh9IQU5ET1ZFUl9MSVNUX1VOUkVTT0xWRURfRVJST1JTEAYyjAMKDkNvbnRleHRTZXJ2aWNlEkwKCkdldENvbnRleHQSGy5tbmVtZS52MS5HZXRDb250ZXh0UmVxdWVzdBocLm1uZW1lLnYxLkdldENvbnRleHRSZXNwb25zZSIDkAIBEj0KBVNsZWVwEhYubW5lbWUudjEuU2xlZXBSZXF1ZXN0GhcubW5lbWUudjEuU2xlZXBSZXNwb25zZSIDkAICEkAKBldha2VVcBIXLm1uZW1lLnYxLldha2VVcFJlcXVlc3QaGC5tbmVtZS52MS5XYWtlVXBSZXNwb25zZSIDkAIBElgKDlNlYXJjaFNlc3Npb25zEh8ubW5lbWUudjEuU2VhcmNoU2Vzc2lvbnNSZXF1ZXN0GiAubW5lbWUudjEuU2VhcmNoU2Vzc2lvbnNSZXNwb25zZSIDkAIBEk8KC0dldFRpbWVsaW5lEhwubW5lbWUudjEuR2V0VGltZWxpbmVSZXF1ZXN0Gh0ubW5lbWUudjEuR2V0VGltZWxpbmVSZXNwb25zZSIDkAIBGgBiBnByb3RvMw", [file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_reflection]);
 
 /**
  * SessionSummary says what happened in a session. It is made without a language
@@ -315,6 +315,34 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
    * @generated from field: bool only_own = 10;
    */
   onlyOwn: boolean;
+
+  /**
+   * The most tokens that `text` may count. A token is counted for each four
+   * characters of ASCII, begun ones too, and one for each other character.
+   * 1 to 100,000. Default: 2000.
+   *
+   * @generated from field: int32 token_budget = 11;
+   */
+  tokenBudget: number;
+
+  /**
+   * How `text` is written.
+   * Default: MARKDOWN.
+   *
+   * @generated from field: mneme.v1.ContextFormat format = 12;
+   */
+  format: ContextFormat;
+
+  /**
+   * Leave out whatever Recall is less sure of (see `RecallResponse.confidence`),
+   * which is decided for each kind separately. Unset: 0.05 for sessions and what
+   * was said in them, 0.25 for facts, i.e. memories, lessons, reflections,
+   * episodes and skills.
+   * 0 to 1.
+   *
+   * @generated from field: optional double min_confidence = 13;
+   */
+  minConfidence?: number;
 };
 
 /**
@@ -401,6 +429,34 @@ export type GetContextRequestJson = {
    * @generated from field: bool only_own = 10;
    */
   onlyOwn?: boolean;
+
+  /**
+   * The most tokens that `text` may count. A token is counted for each four
+   * characters of ASCII, begun ones too, and one for each other character.
+   * 1 to 100,000. Default: 2000.
+   *
+   * @generated from field: int32 token_budget = 11;
+   */
+  tokenBudget?: number;
+
+  /**
+   * How `text` is written.
+   * Default: MARKDOWN.
+   *
+   * @generated from field: mneme.v1.ContextFormat format = 12;
+   */
+  format?: ContextFormatJson;
+
+  /**
+   * Leave out whatever Recall is less sure of (see `RecallResponse.confidence`),
+   * which is decided for each kind separately. Unset: 0.05 for sessions and what
+   * was said in them, 0.25 for facts, i.e. memories, lessons, reflections,
+   * episodes and skills.
+   * 0 to 1.
+   *
+   * @generated from field: optional double min_confidence = 13;
+   */
+  minConfidence?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
 /**
@@ -881,11 +937,13 @@ export type GetContextResponse = Message<"mneme.v1.GetContextResponse"> & {
   totalSessions: bigint;
 
   /**
-   * Everything as text for a prompt; says so if there is nothing.
+   * The items as one text for a prompt, the strongest first, each on a line with
+   * its date, where it comes from and its id: quoted and escaped, data and never
+   * instruction. Empty without items; `outcome` says why.
    *
-   * @generated from field: string prompt = 5;
+   * @generated from field: string text = 5;
    */
-  prompt: string;
+  text: string;
 
   /**
    * True when the embedding backend was too slow to answer: only the topic's
@@ -910,6 +968,42 @@ export type GetContextResponse = Message<"mneme.v1.GetContextResponse"> & {
    * @generated from field: repeated mneme.v1.ContextSkill skills = 8;
    */
   skills: ContextSkill[];
+
+  /**
+   * Why there are items, or none.
+   *
+   * @generated from field: mneme.v1.ContextOutcome outcome = 9;
+   */
+  outcome: ContextOutcome;
+
+  /**
+   * What the text is made of, the strongest first: items of every kind, ranked
+   * against each other, as many as fit `token_budget`, each whole.
+   *
+   * @generated from field: repeated mneme.v1.ContextItem items = 10;
+   */
+  items: ContextItem[];
+
+  /**
+   * Tokens that `text` counts; see `GetContextRequest.token_budget`.
+   *
+   * @generated from field: int32 token_count = 11;
+   */
+  tokenCount: number;
+
+  /**
+   * Items that bear on the topic and did not fit.
+   *
+   * @generated from field: int32 left_out_count = 12;
+   */
+  leftOutCount: number;
+
+  /**
+   * For CONTEXT_FORMAT_MESSAGES: the text as messages.
+   *
+   * @generated from field: repeated mneme.v1.ContextMessage messages = 13;
+   */
+  messages: ContextMessage[];
 };
 
 /**
@@ -948,11 +1042,13 @@ export type GetContextResponseJson = {
   totalSessions?: string;
 
   /**
-   * Everything as text for a prompt; says so if there is nothing.
+   * The items as one text for a prompt, the strongest first, each on a line with
+   * its date, where it comes from and its id: quoted and escaped, data and never
+   * instruction. Empty without items; `outcome` says why.
    *
-   * @generated from field: string prompt = 5;
+   * @generated from field: string text = 5;
    */
-  prompt?: string;
+  text?: string;
 
   /**
    * True when the embedding backend was too slow to answer: only the topic's
@@ -977,6 +1073,42 @@ export type GetContextResponseJson = {
    * @generated from field: repeated mneme.v1.ContextSkill skills = 8;
    */
   skills?: ContextSkillJson[];
+
+  /**
+   * Why there are items, or none.
+   *
+   * @generated from field: mneme.v1.ContextOutcome outcome = 9;
+   */
+  outcome?: ContextOutcomeJson;
+
+  /**
+   * What the text is made of, the strongest first: items of every kind, ranked
+   * against each other, as many as fit `token_budget`, each whole.
+   *
+   * @generated from field: repeated mneme.v1.ContextItem items = 10;
+   */
+  items?: ContextItemJson[];
+
+  /**
+   * Tokens that `text` counts; see `GetContextRequest.token_budget`.
+   *
+   * @generated from field: int32 token_count = 11;
+   */
+  tokenCount?: number;
+
+  /**
+   * Items that bear on the topic and did not fit.
+   *
+   * @generated from field: int32 left_out_count = 12;
+   */
+  leftOutCount?: number;
+
+  /**
+   * For CONTEXT_FORMAT_MESSAGES: the text as messages.
+   *
+   * @generated from field: repeated mneme.v1.ContextMessage messages = 13;
+   */
+  messages?: ContextMessageJson[];
 };
 
 /**
@@ -985,6 +1117,329 @@ export type GetContextResponseJson = {
  */
 export const GetContextResponseSchema: GenMessage<GetContextResponse, {jsonType: GetContextResponseJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_context_service, 6);
+
+/**
+ * ContextMessage is a message to a model.
+ *
+ * @generated from message mneme.v1.ContextMessage
+ */
+export type ContextMessage = Message<"mneme.v1.ContextMessage"> & {
+  /**
+   * "user".
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * What it says.
+   *
+   * @generated from field: string content = 2;
+   */
+  content: string;
+};
+
+/**
+ * ContextMessage is a message to a model.
+ *
+ * @generated from message mneme.v1.ContextMessage
+ */
+export type ContextMessageJson = {
+  /**
+   * "user".
+   *
+   * @generated from field: string role = 1;
+   */
+  role?: string;
+
+  /**
+   * What it says.
+   *
+   * @generated from field: string content = 2;
+   */
+  content?: string;
+};
+
+/**
+ * Describes the message mneme.v1.ContextMessage.
+ * Use `create(ContextMessageSchema)` to create a new message.
+ */
+export const ContextMessageSchema: GenMessage<ContextMessage, {jsonType: ContextMessageJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_context_service, 7);
+
+/**
+ * ContextAttempts are several sessions at one task.
+ *
+ * @generated from message mneme.v1.ContextAttempts
+ */
+export type ContextAttempts = Message<"mneme.v1.ContextAttempts"> & {
+  /**
+   * The task, as the sessions' record names it: their metadata's "task_id" or
+   * "task", or their label "task:...".
+   *
+   * @generated from field: string task = 1;
+   */
+  task: string;
+
+  /**
+   * How often it was tried, of the sessions that were looked at.
+   *
+   * @generated from field: int32 tried_count = 2;
+   */
+  triedCount: number;
+
+  /**
+   * How many of these are known to have succeeded.
+   *
+   * @generated from field: int32 succeeded_count = 3;
+   */
+  succeededCount: number;
+
+  /**
+   * How many are known to have failed.
+   *
+   * @generated from field: int32 failed_count = 4;
+   */
+  failedCount: number;
+
+  /**
+   * The tools that all who succeeded called and none who failed, or the other
+   * way round, in words; empty where there are none.
+   *
+   * @generated from field: string differed = 5;
+   */
+  differed: string;
+
+  /**
+   * The sessions, the latest first.
+   *
+   * @generated from field: repeated string session_ids = 6;
+   */
+  sessionIds: string[];
+};
+
+/**
+ * ContextAttempts are several sessions at one task.
+ *
+ * @generated from message mneme.v1.ContextAttempts
+ */
+export type ContextAttemptsJson = {
+  /**
+   * The task, as the sessions' record names it: their metadata's "task_id" or
+   * "task", or their label "task:...".
+   *
+   * @generated from field: string task = 1;
+   */
+  task?: string;
+
+  /**
+   * How often it was tried, of the sessions that were looked at.
+   *
+   * @generated from field: int32 tried_count = 2;
+   */
+  triedCount?: number;
+
+  /**
+   * How many of these are known to have succeeded.
+   *
+   * @generated from field: int32 succeeded_count = 3;
+   */
+  succeededCount?: number;
+
+  /**
+   * How many are known to have failed.
+   *
+   * @generated from field: int32 failed_count = 4;
+   */
+  failedCount?: number;
+
+  /**
+   * The tools that all who succeeded called and none who failed, or the other
+   * way round, in words; empty where there are none.
+   *
+   * @generated from field: string differed = 5;
+   */
+  differed?: string;
+
+  /**
+   * The sessions, the latest first.
+   *
+   * @generated from field: repeated string session_ids = 6;
+   */
+  sessionIds?: string[];
+};
+
+/**
+ * Describes the message mneme.v1.ContextAttempts.
+ * Use `create(ContextAttemptsSchema)` to create a new message.
+ */
+export const ContextAttemptsSchema: GenMessage<ContextAttempts, {jsonType: ContextAttemptsJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_context_service, 8);
+
+/**
+ * ContextItem is something that bears on the topic.
+ *
+ * @generated from message mneme.v1.ContextItem
+ */
+export type ContextItem = Message<"mneme.v1.ContextItem"> & {
+  /**
+   * What kind of memory it is.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * Its id, to use with the service of its kind; for several attempts at one
+   * task, that of the session that fits best.
+   *
+   * @generated from field: string source_id = 2;
+   */
+  sourceId: string;
+
+  /**
+   * What it says, whole.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+
+  /**
+   * When it happened or was last changed.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 4;
+   */
+  timestamp?: Timestamp;
+
+  /**
+   * What it is ranked by, 0 to 1: Recall's score.
+   *
+   * @generated from field: double worth = 5;
+   */
+  worth: number;
+
+  /**
+   * Cosine of the topic's and its embeddings, -1 to 1; unset if one of them has
+   * none yet.
+   *
+   * @generated from field: optional double similarity = 6;
+   */
+  similarity?: number;
+
+  /**
+   * The session that it comes from; may be empty.
+   *
+   * @generated from field: string session_id = 7;
+   */
+  sessionId: string;
+
+  /**
+   * Who said it, for what was said: a role; may be empty.
+   *
+   * @generated from field: string role = 8;
+   */
+  role: string;
+
+  /**
+   * Tokens that its line in the text counts.
+   *
+   * @generated from field: int32 token_count = 9;
+   */
+  tokenCount: number;
+
+  /**
+   * Set where the item stands for several attempts at one task.
+   *
+   * @generated from field: mneme.v1.ContextAttempts attempts = 10;
+   */
+  attempts?: ContextAttempts;
+};
+
+/**
+ * ContextItem is something that bears on the topic.
+ *
+ * @generated from message mneme.v1.ContextItem
+ */
+export type ContextItemJson = {
+  /**
+   * What kind of memory it is.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind?: string;
+
+  /**
+   * Its id, to use with the service of its kind; for several attempts at one
+   * task, that of the session that fits best.
+   *
+   * @generated from field: string source_id = 2;
+   */
+  sourceId?: string;
+
+  /**
+   * What it says, whole.
+   *
+   * @generated from field: string text = 3;
+   */
+  text?: string;
+
+  /**
+   * When it happened or was last changed.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 4;
+   */
+  timestamp?: TimestampJson;
+
+  /**
+   * What it is ranked by, 0 to 1: Recall's score.
+   *
+   * @generated from field: double worth = 5;
+   */
+  worth?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Cosine of the topic's and its embeddings, -1 to 1; unset if one of them has
+   * none yet.
+   *
+   * @generated from field: optional double similarity = 6;
+   */
+  similarity?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * The session that it comes from; may be empty.
+   *
+   * @generated from field: string session_id = 7;
+   */
+  sessionId?: string;
+
+  /**
+   * Who said it, for what was said: a role; may be empty.
+   *
+   * @generated from field: string role = 8;
+   */
+  role?: string;
+
+  /**
+   * Tokens that its line in the text counts.
+   *
+   * @generated from field: int32 token_count = 9;
+   */
+  tokenCount?: number;
+
+  /**
+   * Set where the item stands for several attempts at one task.
+   *
+   * @generated from field: mneme.v1.ContextAttempts attempts = 10;
+   */
+  attempts?: ContextAttemptsJson;
+};
+
+/**
+ * Describes the message mneme.v1.ContextItem.
+ * Use `create(ContextItemSchema)` to create a new message.
+ */
+export const ContextItemSchema: GenMessage<ContextItem, {jsonType: ContextItemJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_context_service, 9);
 
 /**
  * Todo is something to do.
@@ -1037,7 +1492,7 @@ export type TodoJson = {
  * Use `create(TodoSchema)` to create a new message.
  */
 export const TodoSchema: GenMessage<Todo, {jsonType: TodoJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 7);
+  messageDesc(file_mneme_v1_context_service, 10);
 
 /**
  * Decision is something that was decided, and why.
@@ -1090,7 +1545,7 @@ export type DecisionJson = {
  * Use `create(DecisionSchema)` to create a new message.
  */
 export const DecisionSchema: GenMessage<Decision, {jsonType: DecisionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 8);
+  messageDesc(file_mneme_v1_context_service, 11);
 
 /**
  * LockedContext names a context that was pinned during the session.
@@ -1143,7 +1598,7 @@ export type LockedContextJson = {
  * Use `create(LockedContextSchema)` to create a new message.
  */
 export const LockedContextSchema: GenMessage<LockedContext, {jsonType: LockedContextJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 9);
+  messageDesc(file_mneme_v1_context_service, 12);
 
 /**
  * A request to store a handover. What is given wins over what is collected:
@@ -1318,7 +1773,7 @@ export type SleepRequestJson = {
  * Use `create(SleepRequestSchema)` to create a new message.
  */
 export const SleepRequestSchema: GenMessage<SleepRequest, {jsonType: SleepRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 10);
+  messageDesc(file_mneme_v1_context_service, 13);
 
 /**
  * CollectedEntry is an entry of a handover that was collected from the session's
@@ -1383,7 +1838,7 @@ export type CollectedEntryJson = {
  * Use `create(CollectedEntrySchema)` to create a new message.
  */
 export const CollectedEntrySchema: GenMessage<CollectedEntry, {jsonType: CollectedEntryJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 11);
+  messageDesc(file_mneme_v1_context_service, 14);
 
 /**
  * Handover is what one session leaves for the next. What `collected` does not
@@ -1620,7 +2075,7 @@ export type HandoverJson = {
  * Use `create(HandoverSchema)` to create a new message.
  */
 export const HandoverSchema: GenMessage<Handover, {jsonType: HandoverJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 12);
+  messageDesc(file_mneme_v1_context_service, 15);
 
 /**
  * The stored handover.
@@ -1671,7 +2126,7 @@ export type SleepResponseJson = {
  * Use `create(SleepResponseSchema)` to create a new message.
  */
 export const SleepResponseSchema: GenMessage<SleepResponse, {jsonType: SleepResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 13);
+  messageDesc(file_mneme_v1_context_service, 16);
 
 /**
  * A request to wake up.
@@ -1790,7 +2245,7 @@ export type WakeUpRequestJson = {
  * Use `create(WakeUpRequestSchema)` to create a new message.
  */
 export const WakeUpRequestSchema: GenMessage<WakeUpRequest, {jsonType: WakeUpRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 14);
+  messageDesc(file_mneme_v1_context_service, 17);
 
 /**
  * RelatedSession is a past session that resembles the last one.
@@ -1951,7 +2406,7 @@ export type RelatedSessionJson = {
  * Use `create(RelatedSessionSchema)` to create a new message.
  */
 export const RelatedSessionSchema: GenMessage<RelatedSession, {jsonType: RelatedSessionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 15);
+  messageDesc(file_mneme_v1_context_service, 18);
 
 /**
  * WorkPattern is something that recurs in the last session and its related ones.
@@ -2030,7 +2485,7 @@ export type WorkPatternJson = {
  * Use `create(WorkPatternSchema)` to create a new message.
  */
 export const WorkPatternSchema: GenMessage<WorkPattern, {jsonType: WorkPatternJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 16);
+  messageDesc(file_mneme_v1_context_service, 19);
 
 /**
  * Suggestion is a next step that the evidence points to.
@@ -2165,7 +2620,7 @@ export type SuggestionJson = {
  * Use `create(SuggestionSchema)` to create a new message.
  */
 export const SuggestionSchema: GenMessage<Suggestion, {jsonType: SuggestionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 17);
+  messageDesc(file_mneme_v1_context_service, 20);
 
 /**
  * What an agent needs at the start of a session.
@@ -2204,9 +2659,9 @@ export type WakeUpResponse = Message<"mneme.v1.WakeUpResponse"> & {
   /**
    * Everything as one text for a prompt.
    *
-   * @generated from field: string narrative = 5;
+   * @generated from field: string text = 5;
    */
-  narrative: string;
+  text: string;
 
   /**
    * Sessions of the project with a summary or a handover; all of them were
@@ -2271,9 +2726,9 @@ export type WakeUpResponseJson = {
   /**
    * Everything as one text for a prompt.
    *
-   * @generated from field: string narrative = 5;
+   * @generated from field: string text = 5;
    */
-  narrative?: string;
+  text?: string;
 
   /**
    * Sessions of the project with a summary or a handover; all of them were
@@ -2306,7 +2761,7 @@ export type WakeUpResponseJson = {
  * Use `create(WakeUpResponseSchema)` to create a new message.
  */
 export const WakeUpResponseSchema: GenMessage<WakeUpResponse, {jsonType: WakeUpResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 18);
+  messageDesc(file_mneme_v1_context_service, 21);
 
 /**
  * A request to search sessions. Filters that are left out do not filter; given ones must
@@ -2453,7 +2908,7 @@ export type SearchSessionsRequestJson = {
  * Use `create(SearchSessionsRequestSchema)` to create a new message.
  */
 export const SearchSessionsRequestSchema: GenMessage<SearchSessionsRequest, {jsonType: SearchSessionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 19);
+  messageDesc(file_mneme_v1_context_service, 22);
 
 /**
  * FoundSession is a session and how well it fits.
@@ -2530,7 +2985,7 @@ export type FoundSessionJson = {
  * Use `create(FoundSessionSchema)` to create a new message.
  */
 export const FoundSessionSchema: GenMessage<FoundSession, {jsonType: FoundSessionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 20);
+  messageDesc(file_mneme_v1_context_service, 23);
 
 /**
  * The sessions found.
@@ -2595,7 +3050,7 @@ export type SearchSessionsResponseJson = {
  * Use `create(SearchSessionsResponseSchema)` to create a new message.
  */
 export const SearchSessionsResponseSchema: GenMessage<SearchSessionsResponse, {jsonType: SearchSessionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 21);
+  messageDesc(file_mneme_v1_context_service, 24);
 
 /**
  * A request for a timeline.
@@ -2740,7 +3195,7 @@ export type GetTimelineRequestJson = {
  * Use `create(GetTimelineRequestSchema)` to create a new message.
  */
 export const GetTimelineRequestSchema: GenMessage<GetTimelineRequest, {jsonType: GetTimelineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 22);
+  messageDesc(file_mneme_v1_context_service, 25);
 
 /**
  * SessionLink links a session to an earlier one that it resembles.
@@ -2789,7 +3244,7 @@ export type SessionLinkJson = {
  * Use `create(SessionLinkSchema)` to create a new message.
  */
 export const SessionLinkSchema: GenMessage<SessionLink, {jsonType: SessionLinkJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 23);
+  messageDesc(file_mneme_v1_context_service, 26);
 
 /**
  * TimelineEntry is a session in the timeline.
@@ -2852,7 +3307,7 @@ export type TimelineEntryJson = {
  * Use `create(TimelineEntrySchema)` to create a new message.
  */
 export const TimelineEntrySchema: GenMessage<TimelineEntry, {jsonType: TimelineEntryJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 24);
+  messageDesc(file_mneme_v1_context_service, 27);
 
 /**
  * A page of a timeline.
@@ -2901,7 +3356,110 @@ export type GetTimelineResponseJson = {
  * Use `create(GetTimelineResponseSchema)` to create a new message.
  */
 export const GetTimelineResponseSchema: GenMessage<GetTimelineResponse, {jsonType: GetTimelineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 25);
+  messageDesc(file_mneme_v1_context_service, 28);
+
+/**
+ * ContextFormat is how a context is written.
+ *
+ * @generated from enum mneme.v1.ContextFormat
+ */
+export enum ContextFormat {
+  /**
+   * MARKDOWN.
+   *
+   * @generated from enum value: CONTEXT_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A list in Markdown.
+   *
+   * @generated from enum value: CONTEXT_FORMAT_MARKDOWN = 1;
+   */
+  MARKDOWN = 1,
+
+  /**
+   * A tag `memory` with a tag `item` for each, their markup escaped.
+   *
+   * @generated from enum value: CONTEXT_FORMAT_XML = 2;
+   */
+  XML = 2,
+
+  /**
+   * The same in `messages`, as the APIs of OpenAI and Anthropic take them.
+   *
+   * @generated from enum value: CONTEXT_FORMAT_MESSAGES = 3;
+   */
+  MESSAGES = 3,
+}
+
+/**
+ * ContextFormat is how a context is written.
+ *
+ * @generated from enum mneme.v1.ContextFormat
+ */
+export type ContextFormatJson = "CONTEXT_FORMAT_UNSPECIFIED" | "CONTEXT_FORMAT_MARKDOWN" | "CONTEXT_FORMAT_XML" | "CONTEXT_FORMAT_MESSAGES";
+
+/**
+ * Describes the enum mneme.v1.ContextFormat.
+ */
+export const ContextFormatSchema: GenEnum<ContextFormat, ContextFormatJson> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_context_service, 0);
+
+/**
+ * ContextOutcome says why a context is what it is.
+ *
+ * @generated from enum mneme.v1.ContextOutcome
+ */
+export enum ContextOutcome {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: CONTEXT_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * There are items.
+   *
+   * @generated from enum value: CONTEXT_OUTCOME_FOUND = 1;
+   */
+  FOUND = 1,
+
+  /**
+   * The tenant holds nothing at all.
+   *
+   * @generated from enum value: CONTEXT_OUTCOME_NOTHING_STORED = 2;
+   */
+  NOTHING_STORED = 2,
+
+  /**
+   * Nothing that passes the filters bears on the topic surely enough.
+   *
+   * @generated from enum value: CONTEXT_OUTCOME_NOTHING_SURE = 3;
+   */
+  NOTHING_SURE = 3,
+
+  /**
+   * Something does, but no item of it fits `token_budget`.
+   *
+   * @generated from enum value: CONTEXT_OUTCOME_NOTHING_FITS = 4;
+   */
+  NOTHING_FITS = 4,
+}
+
+/**
+ * ContextOutcome says why a context is what it is.
+ *
+ * @generated from enum mneme.v1.ContextOutcome
+ */
+export type ContextOutcomeJson = "CONTEXT_OUTCOME_UNSPECIFIED" | "CONTEXT_OUTCOME_FOUND" | "CONTEXT_OUTCOME_NOTHING_STORED" | "CONTEXT_OUTCOME_NOTHING_SURE" | "CONTEXT_OUTCOME_NOTHING_FITS";
+
+/**
+ * Describes the enum mneme.v1.ContextOutcome.
+ */
+export const ContextOutcomeSchema: GenEnum<ContextOutcome, ContextOutcomeJson> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_context_service, 1);
 
 /**
  * HandoverList is one of a handover's lists.
@@ -2970,7 +3528,7 @@ export type HandoverListJson = "HANDOVER_LIST_UNSPECIFIED" | "HANDOVER_LIST_PROG
  * Describes the enum mneme.v1.HandoverList.
  */
 export const HandoverListSchema: GenEnum<HandoverList, HandoverListJson> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_context_service, 0);
+  enumDesc(file_mneme_v1_context_service, 2);
 
 /**
  * ContextService links sessions: it finds those that bear on a topic, hands one
@@ -2982,12 +3540,15 @@ export const HandoverListSchema: GenEnum<HandoverList, HandoverListJson> = /*@__
  */
 export const ContextService: GenService<{
   /**
-   * Returns the past sessions that bear on a topic, ranked by relevance and
-   * recency, each with its summary and key events, along with lessons,
-   * reflections, episodes and skills. Whatever Recall is less than 0.05 sure of
-   * is left out (see `RecallResponse.confidence`), which is decided for each of
-   * these kinds separately.
+   * Returns what bears on a topic, of every kind of memory, as one text that fits
+   * a budget of tokens: memories and what was said, past sessions, lessons,
+   * reflections, episodes and skills, ranked against each other. What was
+   * replaced is left out; several attempts at one task are one item. Silent where
+   * nothing is sure enough. Sessions, lessons, reflections, episodes and skills
+   * are answered as data, too, sessions with their key events and ranked by
+   * relevance and recency.
    *
+   * Also called: `context`, in the clients.
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
    *
