@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ class Home:
                 self.add(text or "a", context, session)
             case ["change", int(place), str(text)] if known:
                 old = self.source.documents[known[place % len(known)]]
-                self.put(event(old.doc_id, text or "b", session_id=old.session_id))
+                self.put(replace(old, text=text or "b"))
             case ["remove", int(place)] if known:
                 self.remove(known[place % len(known)])
             case ["commit"]:
@@ -250,6 +251,20 @@ def test_after_a_crash_they_come_from_the_feed_and_wait_again(home: Home) -> Non
         assert home.index.search_lexical(query, 400, selection).rows.size == count
 
 
+@pytest.mark.parametrize("searched", [True, False])
+def test_what_comes_is_counted_at_once_where_somebody_searches(
+    tmp_path: Path, searched: bool
+) -> None:
+    words = LexicalIndex(tmp_path, IndexSettings())
+    if searched:
+        words.parse("heron", WEIGHTS)
+    else:
+        words._searched = float("-inf")
+    words.add([event(1, "heron")])
+    assert [one.is_counted for one in words._waiting.values()] == [searched]
+    words.close()
+
+
 @pytest.mark.parametrize("where", ["waiting", "committed"])
 def test_what_is_removed_is_no_longer_counted(home: Home, where: str) -> None:
     home.add("heron")
@@ -278,7 +293,7 @@ def test_nothing_of_a_word_is_left_once_what_was_removed_is(home: Home, doing: s
         left = home.index.rebuilt(clean=True)
         left.write()
     view = left._lexical._seen()
-    kept = [*view.committed.known.values(), view.counted._words.tobytes()]
+    kept = [*(view.committed.counts() or {}).values(), view.counted._words.tobytes()]
     kept += [counts for one in view.waiting.values() for counts in [one.counts]]
     assert not any(b"zeppelin" in counts for counts in kept)
     assert any(b"heron" in counts for counts in kept)

@@ -60,11 +60,15 @@ class WaitingDocument:
     @property
     def counts(self) -> bytes:
         """How often each word occurs in its fields, as `CountedWords` takes it."""
-        if self._counts is None:
-            self._counts = self._counted()
-        return self._counts
+        return self._counts or self.count()
 
-    def _counted(self) -> bytes:
+    @property
+    def is_counted(self) -> bool:
+        """Whether its words were counted."""
+        return self._counts is not None
+
+    def count(self) -> bytes:
+        """Count its words and return `counts`."""
         fields = [Counter(self._words.of(self.document, f, self.language)) for f in WordField]
         words = list(dict.fromkeys(word for counts in fields for word in counts))
         kept = np.empty(len(words), _WORDS)
@@ -72,7 +76,8 @@ class WaitingDocument:
         for field, counts in zip(WordField, fields, strict=True):
             kept[field.value] = [min(counts[word], _MOST) for word in words]
         lengths = [counts.total() for counts in fields]
-        return _HEAD.pack(*lengths, self.language.encode()) + kept.tobytes()
+        self._counts = _HEAD.pack(*lengths, self.language.encode()) + kept.tobytes()
+        return self._counts
 
 
 class CountedWords:

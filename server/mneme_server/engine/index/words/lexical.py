@@ -44,6 +44,9 @@ DocIds = NDArray[np.int64]
 
 _WAITING_BYTES = 2_000
 """Of a document of usual length that waits for a commit."""
+_FEW, _SEARCHED_S = 8, 10.0
+"""So many documents are counted as they come, where somebody has searched within so many seconds:
+50 µs each."""
 _FIRST_COPY = 1_000
 """Documents from which a copy is due though there was none. The next are due whenever there are
 twice as many: all together write no more than the last one and as much again."""
@@ -169,8 +172,12 @@ class LexicalIndex:
     def add(self, documents: Iterable[Document], *, replace: bool = True) -> None:
         """Add documents; without `replace` none of them may be in the index."""
         added = {document.doc_id: WaitingDocument(document, self._words) for document in documents}
+        now = time.monotonic()
+        if len(added) <= _FEW and now - self._searched < _SEARCHED_S:
+            for one in added.values():
+                one.count()  # Else the next search would have to count all that came since.
         with self._changing:
-            self._touched = time.monotonic()
+            self._touched = now
             if replace:
                 self._removed = self._removed.union(added)
             self._waiting_characters += sum(
@@ -588,11 +595,17 @@ class Committed:
         self.counted_limit = counted_limit
         self._known = counts
         self._read = counts is not None
+        self._bytes: int | None = None
 
     @property
-    def known(self) -> Mapping[int, bytes]:
-        """What of `counts` is in memory."""
-        return self._known or {}
+    def nbytes(self) -> int:
+        """Bytes of the `counts`, if they are in memory."""
+        known = self._known
+        if known is None:
+            return 0
+        if self._bytes is None:
+            self._bytes = sum(map(len, known.values())) + _EACH_KNOWN * len(known)
+        return self._bytes
 
     def counts(self) -> Mapping[int, bytes] | None:
         """Return how often each has its words, by its id; None where it was not written of all of
@@ -657,9 +670,8 @@ class View:
     @property
     def counted_bytes(self) -> int:
         """Bytes of what is counted, as far as it was asked for."""
-        known = self.committed.known
         arrays = 0 if self._counted is None else self._counted.nbytes
-        return arrays + sum(map(len, known.values())) + _EACH_KNOWN * len(known)
+        return arrays + self.committed.nbytes
 
     @property
     def statistics(self) -> WordStatistics:
