@@ -82,12 +82,13 @@ def test_given_a_tool_error_is_ingested_then_it_is_queued_for_embedding(tmp_path
     with local_server(tmp_path / "data") as server:
         server.application.runtime.pipeline.stop()
         api = server.keys.tenant()
-        record(api, event("", kind=TOOL_ERROR, name="book", error="no seats"))
+        failed = event("", kind=TOOL_ERROR, name="book", error="no seats")
+        record(api, failed, failed, failed)  # One alone would be embedded as it is recorded.
         queued = query(
             server, api,
             "SELECT text FROM embedding_queue JOIN documents USING (tenant_id, doc_id)",
         )  # fmt: skip
-        assert queued == [("tool_error: book: no seats",)]
+        assert queued == 3 * [("tool_error: book: no seats",)]
 
 
 def test_given_a_query_authentication_error_such_events_rank_highest(api: Api) -> None:

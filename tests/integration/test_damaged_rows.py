@@ -217,7 +217,7 @@ def test_a_text_whose_vector_is_damaged_is_embedded_again_and_holds_nobody_up(
         record(api, event(said, id="e1"), wait=True)
         pipeline.stop()
         _execute(server, api, f"UPDATE vectors SET vector = {DAMAGED_VECTORS[vector]}")
-        record(api, event(said, id="e2"), event("the bittern", id="e3"))
+        record(api, event(said, id="e2"), event("the bittern", id="e3"), event("the grebe"))
         while pipeline.step(api.tenant_id) is not None:
             pass
         found = recall(api, said, mode=recall_pb.RECALL_MODE_DENSE, every_copy=True)

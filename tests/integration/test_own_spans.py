@@ -199,7 +199,7 @@ def test_a_call_without_a_trace_begins_one_that_the_log_names(spans: Spans, api:
 
 
 def test_work_in_the_background_is_told_too(spans: Spans, api: Api) -> None:
-    record(api, event("embedded by and by, whoever asks"))
+    record(api, *(event(f"embedded by and by, whoever asks {number}") for number in range(3)))
     embedded = spans.first(
         lambda one: one.name == EMBEDDING and attributes(one)["mneme.tenant"] == api.tenant_id
     )
