@@ -63,7 +63,7 @@ INSTALL_CHROMIUM := echo "Installing Chromium for the browser tests."; export DE
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-typescript setup-dashboard model demo picture serve serve-cluster dashboard screenshots chromium nginx languages \
 	built quick-tests test test-all test-typescript test-dashboard dist lint lint-python lint-typescript lint-dashboard lint-proto \
-	breaking generate check-generate format bench bench-learning fuzz robustness clean
+	breaking generate check-generate format bench bench-learning truth fuzz robustness clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -315,6 +315,9 @@ bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 bench-learning: setup ## Learn what others' environments ask, write benchmarks/learning.md and strategies.md
 	$(BIN)/python -m benchmarks.strategies --report benchmarks/strategies.md
 	$(BIN)/python -m benchmarks.learning --report benchmarks/learning.md
+
+truth: setup ## Hold what Reflect and Discover say against records of which the truth is known, SEEDS of each kind, write docs/reflect-truth.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.truth --seeds $(or $(SEEDS),200) --report docs/reflect-truth.md
 
 fuzz: setup ## Call every method at random, CALLS times, from SEED or a new one
 	PYTHONPATH=tests $(BIN)/python -m fuzzing --calls $(or $(CALLS),20000) $(if $(SEED),--seed $(SEED))

@@ -48,7 +48,7 @@ def shown(served: ScriptedServer, analysis: str, **result: object) -> Result:
     answer = ReflectResponse()
     fill(answer, {"analysis": analysis, "metadata": METADATA, **result})
     served.on("Reflect", answer)
-    found = mneme("reflect", analysis)
+    found = mneme("reflect", analysis, "--tables")
     assert found.code == 0, found.err
     return found
 
@@ -349,3 +349,23 @@ def test_a_sparkline_shortens_long_series_and_marks_gaps() -> None:
 
 def test_a_bar_is_as_long_as_its_share() -> None:
     assert (bar(0), bar(0.5), bar(1), bar(2)) == ("", "█████", "██████████", "██████████")
+
+
+def test_what_was_found_is_told_in_sentences_and_tables_are_shown_on_request(
+    served: ScriptedServer,
+) -> None:
+    answer = ReflectResponse()
+    insights = [{"summary": "Sessions with pay fail more often."}, {"summary": "pay is dear."}]
+    pattern = {"template": "card refused", "tool_name": "pay", "count": 3, "sessions_affected": 3}
+    fill(
+        answer,
+        {
+            "analysis": "error_patterns", "metadata": METADATA, "insights": insights,
+            "error_patterns": {"patterns": [pattern], "pattern_count": 1, "error_count": 3},
+        },
+    )  # fmt: skip
+    served.on("Reflect", answer)
+    told = mneme("reflect", "error_patterns").out
+    assert "1. Sessions with pay fail more often.\n2. pay is dear.\n" in told
+    assert "card refused" not in told
+    assert "card refused" in mneme("reflect", "error_patterns", "--tables").out

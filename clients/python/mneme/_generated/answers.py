@@ -1767,7 +1767,9 @@ class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.
     """DiscoveredEffect is how a cause changes an outcome, as estimated."""
 
     cause: str
-    """The cause: `tag:NAME`, `tool:NAME` or `skill:ID`."""
+    """The cause: `tag:NAME`, `skill:ID`, `lesson:ID`, `strategy:NAME` and what else
+    was decided before; `tool:NAME` where tools were asked for.
+    """
 
     outcome: str
     """The outcome: `reward` or `success`."""
@@ -1784,10 +1786,14 @@ class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.
     """The upper end."""
 
     p_value: float
-    """How probable an estimate of at least this size is if there is no effect."""
+    """How probable an estimate of at least this size is if there is no effect.
+    Attempts at one task are alike: where most tasks were tried again, and ten or
+    more with the cause and without, each is compared with itself alone.
+    """
 
     q_value: float
-    """The p-value adjusted for all effects that were tested: of the effects whose
+    """Four times the p-value, since one looks again as episodes come in, adjusted for all
+    effects that were tested: of the effects whose
     q-value is not larger, the share that is expected to be chance.
     """
 
@@ -1798,7 +1804,7 @@ class DiscoveredEffect(Answer[discovery_pb2.DiscoveredEffect], of=discovery_pb2.
     """What the outcome would be on average if all had the cause."""
 
     mean_without: float
-    """What it would be if none had."""
+    """What it would be if none had. Neither leaves the range of the outcomes."""
 
     plain_difference: float
     """The plain difference of the means, which other things distort."""
@@ -1877,6 +1883,15 @@ class DiscoveryQuestion(
 
     dry_run: bool
     """Change nothing, and return what would change."""
+
+    include_tools: bool
+    """Treat the tools that attempts called as causes, too. What an attempt calls
+    follows from how far it came and how it went, so that such an effect may be
+    none: an attempt that was cut off early called fewer tools and failed. Without
+    it, causes are what was decided before: labels, skills, lessons that were
+    shown, and what metadata call strategy, prompt, model, configuration, config
+    or variant.
+    """
 
 
 class DiscoverySchedule(

@@ -398,6 +398,14 @@ class DiscoveryQuestionFields(TypedDict, total=False):
     """
     dry_run: bool
     """Change nothing, and return what would change."""
+    include_tools: bool
+    """Treat the tools that attempts called as causes, too. What an attempt calls
+    follows from how far it came and how it went, so that such an effect may be
+    none: an attempt that was cut off early called fewer tools and failed. Without
+    it, causes are what was decided before: labels, skills, lessons that were
+    shown, and what metadata call strategy, prompt, model, configuration, config
+    or variant.
+    """
 
 
 class DiscreteSpaceFields(TypedDict, total=False):

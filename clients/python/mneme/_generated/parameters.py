@@ -2211,6 +2211,7 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             choices=("benjamini_hochberg", "benjamini_yekutieli"),
         ),
         "dry_run": Parameter("flag", "Change nothing, and return what would change."),
+        "include_tools": Parameter("flag", "Treat the tools that attempts called as causes, too."),
     },
     "EdgeFilter": {
         "cause": Parameter("text", "With this cause.", most=300),

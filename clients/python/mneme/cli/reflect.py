@@ -16,6 +16,7 @@ from mneme.cli.options import Agent, Project, Tags, User
 from mneme.cli.times import From, To
 
 if TYPE_CHECKING:
+    from mneme.cli.output import Output
     from mneme.types import ReflectResponse
 
 _PATIENCE_S = 120.0
@@ -65,6 +66,9 @@ def reflect(
             "docs/reflect.md lists them.",
         ),
     ] = None,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Show the tables, too, with all figures.")
+    ] = False,
 ) -> None:
     """Show patterns in what agents did.
 
@@ -92,14 +96,25 @@ def reflect(
     if cli.out.as_json:
         cli.out.message(answer)
         return
-    from mneme.cli.reflect_tables import show_result
-
     cli.out.line(_looked_at(answer))
-    show_result(cli.out, answer)
+    if answer.insights or (answer.metadata.sessions_analyzed and not tables):
+        _show_findings(cli.out, answer)
+    if tables:
+        from mneme.cli.reflect_tables import show_result
+
+        show_result(cli.out, answer)
     if answer.caveat:
         cli.out.remark(cells.preview(answer.caveat))
     for note in answer.metadata.notes:
         cli.out.remark(f"Note: {cells.preview(note)}")
+
+
+def _show_findings(out: Output, answer: ReflectResponse) -> None:
+    """Write what was found, what bears on most first."""
+    if not answer.insights:
+        out.line("Nothing to tell: see --tables for the figures.")
+    for number, insight in enumerate(answer.insights, start=1):
+        out.line(f"{number}. {cells.clean(insight.summary)}")
 
 
 def _params(analysis: AnalysisChoice, given: Iterable[tuple[str, str]]) -> dict[str, Any]:

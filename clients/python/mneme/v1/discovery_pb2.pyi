@@ -63,7 +63,7 @@ NOT_ADJUSTED_REASON_SAME_IN_ALL: NotAdjustedReason
 NOT_ADJUSTED_REASON_TOO_FEW_ALIKE: NotAdjustedReason
 
 class DiscoveryQuestion(_message.Message):
-    __slots__ = ("filter", "adjust_for", "min_attempts", "min_success_rate", "min_confidence", "min_sample_size", "fdr", "fdr_method", "dry_run")
+    __slots__ = ("filter", "adjust_for", "min_attempts", "min_success_rate", "min_confidence", "min_sample_size", "fdr", "fdr_method", "dry_run", "include_tools")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     ADJUST_FOR_FIELD_NUMBER: _ClassVar[int]
     MIN_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +73,7 @@ class DiscoveryQuestion(_message.Message):
     FDR_FIELD_NUMBER: _ClassVar[int]
     FDR_METHOD_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_TOOLS_FIELD_NUMBER: _ClassVar[int]
     filter: _episode_pb2.EpisodeFilter
     adjust_for: _containers.RepeatedScalarFieldContainer[str]
     min_attempts: int
@@ -82,7 +83,8 @@ class DiscoveryQuestion(_message.Message):
     fdr: float
     fdr_method: FdrMethod
     dry_run: bool
-    def __init__(self, filter: _Optional[_Union[_episode_pb2.EpisodeFilter, _Mapping]] = ..., adjust_for: _Optional[_Iterable[str]] = ..., min_attempts: _Optional[int] = ..., min_success_rate: _Optional[float] = ..., min_confidence: _Optional[float] = ..., min_sample_size: _Optional[int] = ..., fdr: _Optional[float] = ..., fdr_method: _Optional[_Union[FdrMethod, str]] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+    include_tools: bool
+    def __init__(self, filter: _Optional[_Union[_episode_pb2.EpisodeFilter, _Mapping]] = ..., adjust_for: _Optional[_Iterable[str]] = ..., min_attempts: _Optional[int] = ..., min_success_rate: _Optional[float] = ..., min_confidence: _Optional[float] = ..., min_sample_size: _Optional[int] = ..., fdr: _Optional[float] = ..., fdr_method: _Optional[_Union[FdrMethod, str]] = ..., dry_run: _Optional[bool] = ..., include_tools: _Optional[bool] = ...) -> None: ...
 
 class DiscoveredEffect(_message.Message):
     __slots__ = ("cause", "outcome", "uplift", "low", "high", "p_value", "q_value", "confidence", "mean_with", "mean_without", "plain_difference", "confounder_score", "treated_count", "control_count", "overlap", "change", "edge_id")

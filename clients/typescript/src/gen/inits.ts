@@ -1479,6 +1479,15 @@ export interface DiscoveryQuestionInit {
    * Change nothing, and return what would change.
    */
   dryRun?: boolean | undefined;
+  /**
+   * Treat the tools that attempts called as causes, too. What an attempt calls
+   * follows from how far it came and how it went, so that such an effect may be
+   * none: an attempt that was cut off early called fewer tools and failed. Without
+   * it, causes are what was decided before: labels, skills, lessons that were
+   * shown, and what metadata call strategy, prompt, model, configuration, config
+   * or variant.
+   */
+  includeTools?: boolean | undefined;
 }
 
 /**

@@ -27,6 +27,7 @@ from mneme_server.features.causal.model import (
     OUTCOMES,
     SUCCESS,
     TAG,
+    TOOL,
     CausalEdge,
     Correction,
     DiscoveryChange,
@@ -53,6 +54,8 @@ MOST_CAUSES = 1_000
 """Causes that are estimated, the most frequent."""
 MOST_LISTED = 2_000
 """Findings, and refused causes, that an answer lists."""
+_LOOKS = 4.0
+"""What p-values are multiplied by, since the question is asked night after night."""
 _PAGE = 500
 _KEPT_DIGITS = 6
 _AFTER = frozenset(("latency_ms", "tokens_used", "output", "critique"))
@@ -85,7 +88,7 @@ class Discovery:
                 causes, refused = testable(gathered.causes(), gathered.count, question)
                 features, names = gathered.features()
             chosen = causes[:MOST_CAUSES]
-            problem = Problem(features, gathered.outcomes()) if chosen else None
+            problem = Problem(features, gathered.outcomes(), gathered.tasks()) if chosen else None
             estimated = _estimated(gathered, chosen, problem, step)
             success = float(gathered.outcomes()[:, 1].mean()) if gathered.count else 0.0
             findings, not_estimated = tested(chosen, estimated, question, success)
@@ -104,7 +107,9 @@ class Discovery:
         self, tenant: OpenTenant, question: DiscoveryQuestion, most: int, step: Step
     ) -> EpisodeTable:
         """Read the latest episodes, page by page, with the vectors that their tasks have."""
-        gathered = EpisodeTable(question.adjust_for, _SkillIds(tenant).named)
+        gathered = EpisodeTable(
+            question.adjust_for, _SkillIds(tenant).named, with_tools=question.include_tools
+        )
         last = None
         while gathered.count < most:
             step.report("reading", gathered.count, most)
@@ -229,7 +234,12 @@ def _changed(
         if one.change in (DiscoveryChange.NOT_SURE, DiscoveryChange.RARELY_SUCCEEDS)
     }
     before = unit.get(SqlEdges).of_scope(question.scope)
-    gone = [edge.id for edge in before if (edge.cause, edge.effect) in lost]
+    gone = [
+        edge.id
+        for edge in before
+        if (edge.cause, edge.effect) in lost
+        or (edge.cause.startswith(f"{TOOL}:") and not question.include_tools)
+    ]
     return replace(found, findings=findings, removed=len(gone)), edges, gone
 
 
@@ -373,7 +383,9 @@ def _sorted_out(
 ) -> list[EffectFinding]:
     by_yekutieli = question.correction is Correction.BENJAMINI_YEKUTIELI
     adjust = benjamini_yekutieli if by_yekutieli else benjamini_hochberg
-    q_values = adjust(np.array([finding.p_value for finding, _ in found], np.float64)).tolist()
+    p_values = np.array([finding.p_value for finding, _ in found], np.float64)
+    # Who asks again as episodes come in looks at chance more than once.
+    q_values = adjust(np.minimum(1.0, _LOOKS * p_values)).tolist()
     findings = []
     for (finding, success), q_value in zip(found, q_values, strict=True):
         sure = q_value <= question.fdr and 1 - q_value >= question.min_confidence

@@ -27,6 +27,12 @@ _LEAST_OF_A_LEVEL = 10
 _UNIT = 1e-9
 _SKILLS = ("skills", "skill")
 _LEVELS = ("agent", "user", "project")
+_DECIDED = ("strategy", "prompt", "model", "configuration", "config", "variant")
+"""Metadata that say what was decided before an attempt."""
+_LESSONS = ("lessons", "lesson")
+_ABOUT = "about"
+_NO_TASK = 0.2
+_MOST_CHARACTERS = 200
 _ALWAYS = frozenset(("task", *_LEVELS, "time"))
 
 
@@ -36,13 +42,20 @@ class EpisodeTable:
     Args:
         adjust_for: names of metadata, or labels ("tag:NAME"), that were known before the attempts.
         resolve: returns the ids of skills, by what episodes call them: ids or names.
+        with_tools: whether tools are causes. What an attempt calls follows from how far it came.
     """
 
     def __init__(
-        self, adjust_for: Sequence[str], resolve: Callable[[Iterable[str]], Mapping[str, str]]
+        self,
+        adjust_for: Sequence[str],
+        resolve: Callable[[Iterable[str]], Mapping[str, str]],
+        *,
+        with_tools: bool = False,
     ) -> None:
         self._adjust_for = adjust_for
         self._resolve = resolve
+        self._with_tools = with_tools
+        self._about: array[int] = array("l")
         self._outcomes = array("d")
         self._times = array("d")
         self._tasks = _TaskDirections()
@@ -72,6 +85,7 @@ class EpisodeTable:
         for episode in episodes:
             self._outcomes.extend((episode.reward, float(episode.success)))
             self._times.append(float(episode.occurred_us))
+            self._about.append(self._code(_ABOUT, _about(episode)))
             self._tasks.add(vectors.get(episode.id))
             for name, value in (
                 ("agent", episode.agent_id), ("user", episode.user_id),
@@ -104,7 +118,8 @@ class EpisodeTable:
         return codes.setdefault(value, len(codes))
 
     def _causes(self, episode: Episode, skills: Sequence[str]) -> set[str]:
-        found = {node(TOOL, tool) for tool in episode.tools}
+        found = {node(TOOL, tool) for tool in episode.tools} if self._with_tools else set()
+        found |= _decided(episode, self._adjust_for)
         found |= {node(TAG, tag) for tag in episode.tags if not says_the_outcome(tag)}
         found |= {node(SKILL, skill) for skill in skills}
         return found.difference(self._adjust_for)
@@ -113,6 +128,13 @@ class EpisodeTable:
         """Return the episodes that had each cause, by their places, the most frequent first."""
         ordered = sorted(self._having.items(), key=lambda one: (-len(one[1]), one[0]))
         return {cause: np.array(rows, np.int64) for cause, rows in ordered}
+
+    def tasks(self) -> NDArray[np.int64]:
+        """Return the number of the task of each episode, shape (n,). One that a fifth of them share
+        is none: each of these is of its own."""
+        codes = np.array(self._about, np.int64)
+        shared = np.bincount(codes)[codes] > max(_NO_TASK * len(codes), 1) if len(codes) else codes
+        return np.where(shared, -1 - np.arange(len(codes)), codes)
 
     def evidence(self, cause: str) -> Sequence[str]:
         """Return the ids of the latest episodes that had a cause."""
@@ -205,6 +227,33 @@ def _basis(vectors: Matrix) -> tuple[Matrix, Matrix]:
     apart = vectors - mean
     _, directions = np.linalg.eigh(apart.T @ apart)  # The least first, as columns.
     return mean, directions.T[::-1][: min(TASK_DIRECTIONS, len(vectors))]
+
+
+def _about(episode: Episode) -> str:
+    """Return what an episode was about: the task that its metadata name, else its own."""
+    if '"task_id"' in episode.metadata_json:
+        said = json.loads(episode.metadata_json).get("task_id")
+        if isinstance(said, str | int) and said != "":
+            return f"id:{said}"
+    return " ".join(episode.task.split())
+
+
+def _decided(episode: Episode, adjust_for: Sequence[str]) -> set[str]:
+    """Return what was decided before an attempt, as its metadata say: "strategy:NAME", and the
+    lessons that were shown."""
+    if not any(f'"{name}"' in episode.metadata_json for name in (*_DECIDED, *_LESSONS)):
+        return set()
+    metadata = json.loads(episode.metadata_json)
+    found = {
+        f"{name}:{metadata[name]}"
+        for name in _DECIDED
+        if name not in adjust_for and isinstance(metadata.get(name), str | int | float)
+    }
+    for name in _LESSONS:
+        value = metadata.get(name)
+        shown = value if isinstance(value, list) else [value]
+        found |= {f"lesson:{one}" for one in shown if isinstance(one, str) and one}
+    return {one for one in found if len(one) <= _MOST_CHARACTERS}
 
 
 def _used_skills(episode: Episode) -> list[str]:

@@ -32,6 +32,9 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 LEAST = 30
+LEAST_TASKS = 10
+"""Tasks that must have both kinds of attempts to be compared within, or either to be compared."""
+_MOSTLY = 0.5
 """Episodes in an arm, below which nothing is estimated."""
 FOLDS = 5
 MOST_ODDS = 20.0
@@ -78,14 +81,22 @@ class Problem:
         features: what was known before, shape (n, d); the first column is 1, the others have a mean
             of 0 and a deviation of 1.
         outcomes: what came of them, shape (n, k).
+        tasks: the number of the task of each, shape (n,); attempts at one task are alike. Without
+            it, each is of its own.
     """
 
-    def __init__(self, features: Matrix, outcomes: Matrix) -> None:
+    def __init__(
+        self, features: Matrix, outcomes: Matrix, tasks: NDArray[np.int64] | None = None
+    ) -> None:
         self.features = features
         self.outcomes = outcomes
         count = len(features)
+        self.tasks = np.arange(count) if tasks is None else np.unique(tasks, return_inverse=True)[1]
+        sizes = np.bincount(self.tasks)
+        self._repeated = bool(count) and bool((sizes > 1).any())
+        self._mostly_repeated = bool(count) and float((sizes[self.tasks] > 1).mean()) >= _MOSTLY
         chance = np.random.default_rng(0)
-        self._fold = chance.permutation(np.arange(count) % FOLDS)
+        self._fold = chance.permutation(np.arange(len(sizes)) % FOLDS)[self.tasks]
         self._rows = [np.flatnonzero(self._fold == fold) for fold in range(FOLDS)]
         self._sums = [self._products(rows) for rows in self._rows]
         self._penalty = np.full(features.shape[1], _RIDGE)
@@ -97,7 +108,18 @@ class Problem:
 
     def estimate(self, treated: Flags) -> CauseEstimates:
         """Return what a cause changes that these episodes (n,) had: at least `LEAST` had it, and
-        as many had not."""
+        as many had not.
+
+        Where tasks repeat and enough were tried both ways, each is compared with itself alone: by
+        least squares with an effect of each task.
+        """
+        if self._mostly_repeated:
+            both, having, lacking = self._tried(treated)
+            if both >= LEAST_TASKS:
+                return self._within_tasks(treated)
+            if min(having, lacking) < LEAST_TASKS:
+                arms = int(treated.sum()), int((~treated).sum())
+                return CauseEstimates(0.0, *arms, None)
         chances = self._propensities(treated)
         usual = treated.mean()
         odds = chances / (1 - chances) / (usual / (1 - usual))
@@ -113,6 +135,87 @@ class Problem:
             for place in range(self.outcomes.shape[1])
         ]
         return CauseEstimates(float(kept.mean()), *arms, estimates)
+
+    def _tried(self, treated: Flags) -> tuple[int, int, int]:
+        """Return how many tasks were tried both ways, with the cause, and without it."""
+        size = np.bincount(self.tasks)
+        having = np.bincount(self.tasks, treated, minlength=len(size))
+        return (
+            int(((having > 0) & (having < size)).sum()),
+            int((having > 0).sum()),
+            int((having < size).sum()),
+        )
+
+    def _within_tasks(self, treated: Flags) -> CauseEstimates:
+        had = self._from_means(treated.astype(np.float64)[:, None])
+        known = self._from_means(self.features[:, 1:])
+        # What tells tasks apart tells nothing within one: a little ridge leaves it out.
+        squares = known.T @ known + _RIDGE * np.eye(known.shape[1])
+        left = (had - known @ np.linalg.solve(squares, known.T @ had))[:, 0]
+        weight = float(left @ had[:, 0])
+        size = np.bincount(self.tasks)
+        share = np.bincount(self.tasks, treated, minlength=len(size))[self.tasks] / size[self.tasks]
+        mixed = (share > 0) & (share < 1)
+        arms = int((treated & mixed).sum()), int((~treated & mixed).sum())
+        if min(arms) < LEAST or weight <= 1e-9:
+            return CauseEstimates(float(mixed.mean()), *arms, None)
+        freedom = len(np.unique(self.tasks[mixed])) - 1.0
+        came = self._from_means(self.outcomes)
+        estimates = [
+            None
+            if not np.ptp(self.outcomes[mixed, place])
+            else self._within(
+                place,
+                treated,
+                mixed,
+                weights=left / weight,
+                came=came[:, place],
+                freedom=freedom,
+            )
+            for place in range(self.outcomes.shape[1])
+        ]
+        return CauseEstimates(float(mixed.mean()), *arms, estimates)
+
+    def _within(
+        self,
+        place: int,
+        treated: Flags,
+        mixed: Flags,
+        *,
+        weights: Vector,
+        came: Vector,
+        freedom: float,
+    ) -> EffectEstimate:
+        """Return the effect where the weights (n,) make it of outcomes (n,) less their tasks'
+        means. It is no surer than attempts that vary as much within tasks would have it, if these
+        were all independent."""
+        uplift = float(weights @ came)
+        surprise = came - uplift * weights / float(weights @ weights)
+        by_task = np.bincount(self.tasks, weights * surprise)
+        pooled = float((surprise[mixed] ** 2).sum()) / max(mixed.sum() - freedom - 2, 1.0)
+        error = math.sqrt(max(float(by_task @ by_task), pooled * float(weights @ weights), 1e-300))
+        outcome = self.outcomes[:, place]
+        reach = student_point(freedom) * error
+        mean, share = float(outcome[mixed].mean()), float(treated[mixed].mean())
+        lowest, highest = float(outcome.min()), float(outcome.max())
+        return EffectEstimate(
+            uplift=uplift,
+            low=uplift - reach,
+            high=uplift + reach,
+            p_value=student_two_sided(uplift / error, freedom),
+            with_cause=min(max(mean + (1 - share) * uplift, lowest), highest),
+            without=min(max(mean - share * uplift, lowest), highest),
+            plain=float(outcome[treated].mean() - outcome[~treated].mean()),
+        )
+
+    def _from_means(self, values: Matrix) -> Matrix:
+        """Return values (n, k) less the means of their tasks."""
+        size = np.bincount(self.tasks)
+        found = np.empty_like(values)
+        for place in range(values.shape[1]):
+            means = np.bincount(self.tasks, values[:, place]) / size
+            found[:, place] = values[:, place] - means[self.tasks]
+        return found
 
     def _propensities(self, treated: Flags) -> Vector:
         """Return how likely each episode had the cause, as the others say, shape (n,)."""
@@ -170,16 +273,38 @@ class Problem:
         means = [float((model + left).mean()) for model, left, _ in sides]
         uplift = means[0] - means[1]
         error, freedom = _error(sides, len(came), min(float(np.ptp(came)), _SPREADS * deviation))
+        if self._repeated:
+            error, freedom = self._by_task(sides, kept, had, (error, freedom))
+        lowest, highest = float(outcome.min()), float(outcome.max())
         reach = student_point(freedom) * error
         return EffectEstimate(
             uplift=uplift,
             low=uplift - reach,
             high=uplift + reach,
             p_value=student_two_sided(uplift / error, freedom),
-            with_cause=means[0],
-            without=means[1],
+            # A mean of weighed surprises may leave the range of what it is a mean of.
+            with_cause=min(max(means[0], lowest), highest),
+            without=min(max(means[1], lowest), highest),
             plain=plain,
         )
+
+    def _by_task(
+        self,
+        sides: Sequence[tuple[Vector, Vector, Vector]],
+        kept: Flags,
+        had: Flags,
+        usual: tuple[float, float],
+    ) -> tuple[float, float]:
+        """Return a standard error and its degrees of freedom for that attempts at one task are
+        alike: no smaller than if they were not."""
+        error, freedom = usual
+        (having, up, _), (lacking, down, _) = sides
+        influence = having - lacking + up - down
+        tasks = self.tasks[kept]
+        by_task = np.bincount(tasks, influence - influence.mean())
+        clustered = math.sqrt(float(by_task @ by_task)) / len(influence)
+        arms = len(np.unique(tasks[had])), len(np.unique(tasks[~had]))
+        return max(error, clustered), max(min(freedom, min(arms) - 1.0), 1.0)
 
 
 def _without(parts: Sequence[tuple[Matrix, Matrix]], fold: int) -> tuple[Matrix, Matrix]:
@@ -228,14 +353,17 @@ def write_problem(path: Path, problem: Problem, having: list[np.typing.NDArray[n
     cause."""
     ends = np.cumsum([len(rows) for rows in having])
     together = np.concatenate(having) if having else np.zeros(0, np.int64)
-    np.savez(path, features=problem.features, outcomes=problem.outcomes, having=together, ends=ends)
+    np.savez(
+        path, features=problem.features, outcomes=problem.outcomes, tasks=problem.tasks,
+        having=together, ends=ends,
+    )  # fmt: skip
 
 
 def run(step: Step, path: str) -> list[list[Any]]:
     """Return of each cause its overlap, how many had it and how many had not, and what it changes
     of each outcome, as `EffectEstimate` has it; None for what was not estimated."""
     with np.load(path) as kept:
-        problem = Problem(kept["features"], kept["outcomes"])
+        problem = Problem(kept["features"], kept["outcomes"], kept["tasks"])
         having = np.split(kept["having"], kept["ends"][:-1])
     found: list[list[Any]] = []
     for place, rows in enumerate(having):

@@ -130,6 +130,7 @@ def question(asked: discovery_pb2.DiscoveryQuestion) -> DiscoveryQuestion:
         fdr=asked.fdr,
         correction=Correction(asked.fdr_method),
         dry_run=asked.dry_run,
+        include_tools=asked.include_tools,
     )
 
 
@@ -176,6 +177,7 @@ def _question(kept: DiscoveryQuestion) -> discovery_pb2.DiscoveryQuestion:
         min_sample_size=kept.min_sample_size,
         fdr=kept.fdr,
         fdr_method=discovery_pb2.FdrMethod.Name(kept.correction),
+        include_tools=kept.include_tools,
     )
 
 

@@ -299,6 +299,7 @@ class DiscoveryQuestion:
     fdr: float = 0.05
     correction: Correction = Correction.BENJAMINI_HOCHBERG
     dry_run: bool = False
+    include_tools: bool = False
 
     @property
     def scope(self) -> str:

@@ -180,14 +180,16 @@ def _plan(params: Params, limit: int, prices: PriceTable) -> _AnalysisPlan:
             return _AnalysisPlan(
                 Analysis.PERFORMANCE_TRENDS,
                 performance_trends.NEEDED,
-                lambda history, _reader: performance_trends.performance_trends(history, params),
+                lambda history, reader: performance_trends.performance_trends(
+                    history, reader, params
+                ),
             )
         case SessionComparisonParams():
             return _AnalysisPlan(
                 Analysis.SESSION_COMPARISON,
                 session_comparison.NEEDED,
-                lambda history, _reader: session_comparison.session_comparison(
-                    history, params, limit
+                lambda history, reader: session_comparison.session_comparison(
+                    history, reader, params, limit
                 ),
             )
 

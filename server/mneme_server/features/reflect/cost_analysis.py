@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from mneme_server.features.events.event_types import EventPart, playing
 from mneme_server.features.events.history import Column, EventFact, HistoryReader
+from mneme_server.features.reflect.circumstances import circumstances
 from mneme_server.features.reflect.history import Array, History, Ints, kind_is
+from mneme_server.features.reflect.mix import Mix, said
 from mneme_server.features.reflect.model import (
     AnalysisFindings,
     CostAnalysis,
@@ -20,6 +22,7 @@ from mneme_server.features.reflect.model import (
     CostPoint,
     CostShare,
     Insight,
+    MixVerdict,
     Trend,
     TrendTest,
 )
@@ -28,8 +31,11 @@ from mneme_server.features.reflect.time_series import (
     UNTESTED,
     Buckets,
     Series,
+    allowing_for_mix,
     buckets_over,
     mean_by,
+    ranks,
+    scores_by,
     trend_tests,
 )
 from mneme_server.features.reflect.wording import moves, percent, plural, step_figures, steps, sure
@@ -72,7 +78,8 @@ def cost_analysis(
     told[history.session[spent.unpriced]] = False
     sessions = np.flatnonzero(told)
     known = float(spent.cost[rows][told[history.session[rows]]].sum())
-    points, trend = _over_time(history, spent, sessions, buckets)
+    mix = Mix(circumstances(history, reader))
+    points, trend = _over_time(history, spent, sessions, buckets, mix)
     shares = _CostShares(history, spent, total, limit)
     result = CostAnalysis(
         total_cost_usd=total,
@@ -129,7 +136,11 @@ def _buckets(history: History, rows: Ints, params: CostAnalysisParams) -> Bucket
 
 
 def _over_time(
-    history: History, spent: _EventCosts, sessions: Ints, buckets: Buckets | None
+    history: History,
+    spent: _EventCosts,
+    sessions: Ints,
+    buckets: Buckets | None,
+    mix: Mix,
 ) -> tuple[tuple[CostPoint, ...], TrendTest]:
     if buckets is None:
         return (), UNTESTED
@@ -145,7 +156,11 @@ def _over_time(
     np.minimum.at(first, history.session[rows], history[Column.TIME][rows])
     begun = sessions[first[sessions] <= buckets.last_us]
     mean = mean_by(buckets.place(first[begun]), by_session[begun], buckets.count)
-    (trend,) = trend_tests([Series(mean, rising_is_better=False)], buckets)
+    scores = scores_by(buckets.place(first[begun]), ranks(by_session[begun]), buckets.count)
+    (trend,) = trend_tests([Series(mean, rising_is_better=False, scores=scores)], buckets)
+    costs = np.full(span, np.nan)
+    costs[begun] = by_session[begun]
+    trend = allowing_for_mix(trend, mix, costs, history.sessions.start_us)
     points = tuple(
         CostPoint(
             start_us=buckets.start_us(i),
@@ -283,25 +298,28 @@ def _insights(result: CostAnalysis, with_costs: int, what: str) -> list[Insight]
     """Return the findings; `with_costs` sessions, called `what`, are those that shares are of."""
     insights = []
     trend = result.cost_per_session
+    mix = trend.mix
+    of_mix = mix is not None and mix.verdict is not MixVerdict.WORK
+    why = f"; {said(mix, dollars)}" if mix is not None and of_mix else ""
     if trend.step:
         insights.append(
             Insight(
                 type="cost_step",
                 summary=(
                     f"The cost of a session {steps(trend.step, dollars)};"
-                    f" {sure(trend.step.q_value)}."
+                    f" {sure(trend.step.q_value)}{why}."
                 ),
                 data=step_figures(trend.step),
                 q_value=trend.step.q_value,
             )
         )
-    elif trend.trend in (Trend.IMPROVING, Trend.DEGRADING):
+    elif trend.trend in (Trend.IMPROVING, Trend.DEGRADING) or of_mix:
         insights.append(
             Insight(
                 type="cost_trend",
                 summary=(
                     f"The cost of a session {moves(trend, dollars)}, on average"
-                    f" {dollars(result.average_cost_per_session)}; {sure(trend.q_value)}."
+                    f" {dollars(result.average_cost_per_session)}; {sure(trend.q_value)}{why}."
                 ),
                 data={
                     "slope_per_day": trend.slope_per_day,

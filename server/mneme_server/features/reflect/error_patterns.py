@@ -16,7 +16,18 @@ from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import Calls, Grams, find_calls, grams_of
-from mneme_server.features.reflect.effects import Effects, Moments, adjusted, after_sequences
+from mneme_server.features.reflect.circumstances import (
+    CallPlaces,
+    Circumstances,
+    circumstances,
+)
+from mneme_server.features.reflect.effects import (
+    MIN_SESSIONS,
+    Effects,
+    Moments,
+    adjusted,
+    after_sequences,
+)
 from mneme_server.features.reflect.history import NONE, History, Ints
 from mneme_server.features.reflect.model import (
     EVIDENCE,
@@ -28,14 +39,14 @@ from mneme_server.features.reflect.model import (
     ErrorPatternsParams,
     Insight,
     OutcomeSplit,
-    RateBaseline,
     Recovery,
     SequenceEffect,
 )
-from mneme_server.features.reflect.outcomes import adjusted_splits, split, untold
+from mneme_server.features.reflect.outcomes import adjusted_splits, splits, untold
 from mneme_server.features.reflect.tool_sequences import argument_hashes
 from mneme_server.features.reflect.wording import (
     against,
+    called,
     day,
     effect_data,
     outcomes,
@@ -61,6 +72,11 @@ SAME_TOOL = "same_tool"
 OTHER_TOOL = "other_tool"
 NO_CALL = "no_call"
 _RECURRING = 2
+_KINDS_OF_TESTS = 2
+_FEW = 3
+"""Sessions that a finding is of at the least: one or two are no pattern."""
+_LAST_EVENTS = 2
+_NEARLY_ALL = 0.9
 _NAMED_BEFORE = 2
 _KINDS = {
     OTHER_ARGUMENTS: "{tool} went through with other arguments",
@@ -95,13 +111,20 @@ def error_patterns(
     """Group the errors and find what comes before the most frequent ones."""
     calls = find_calls(history)
     found = [p for p in _patterns(history, calls) if _is_asked(p, history, params)]
-    found.sort(key=lambda p: (-len(p.rows), history.templates[p.template], p.tool))
+    failed = history.sessions.outcome == Outcome.FAILURE
+    found.sort(
+        key=lambda p: (
+            *(-cost for cost in _cost(p, history, failed)), history.templates[p.template], p.tool,
+        )
+    )  # fmt: skip
     shown = found[:limit]
     grams = grams_of(calls, range(1, params.window + 1))
-    by_length = [list(_families(shown, calls, gram, params)) for gram in grams]
+    known = circumstances(history, reader)
+    by_length = [list(_families(shown, calls, gram, known)) for gram in grams]
     families = [family for of_pattern in zip(*by_length, strict=True) for family in of_pattern]
-    q_values = adjusted(families)
-    any_error, *splits = adjusted_splits(_outcomes(history, calls, shown))
+    # What precedes errors and how sessions with them end share the rate of false findings.
+    q_values = [np.minimum(1.0, _KINDS_OF_TESTS * q) for q in adjusted(families)]
+    any_error, *splits = adjusted_splits(_outcomes(known, calls, shown), _KINDS_OF_TESTS)
     followed = Recoveries(history, reader, calls)
     patterns = []
     for number, (pattern, outcome) in enumerate(zip(shown, splits, strict=True)):
@@ -111,7 +134,16 @@ def error_patterns(
             pattern, preceding, calls=calls, history=history, reader=reader, params=params
         )
         resolved, kinds = followed.after(pattern.rows, pattern.befores, of_tool=pattern.is_of_tool)
-        patterns.append(replace(described, outcome=outcome, recoveries=resolved, recovered=kinds))
+        patterns.append(
+            replace(
+                described,
+                outcome=outcome,
+                recoveries=resolved,
+                recovered=kinds,
+                failed_sessions=_cost(pattern, history, failed)[0],
+                ends_sessions=_ends_sessions(pattern, history, failed),
+            )
+        )
     result = ErrorPatterns(
         patterns=tuple(patterns),
         pattern_count=len(found),
@@ -134,16 +166,31 @@ def error_patterns(
     return findings
 
 
-def _outcomes(history: History, calls: Calls, shown: list[_ErrorGroup]) -> list[OutcomeSplit]:
+def _cost(
+    pattern: _ErrorGroup, history: History, failed: NDArray[np.bool_]
+) -> tuple[int, int, int]:
+    """Return what an error cost: how many sessions with it failed, and had it, and how often."""
+    sessions = np.unique(history.session[pattern.rows])
+    return int(failed[sessions].sum()), len(sessions), len(pattern.rows)
+
+
+def _ends_sessions(pattern: _ErrorGroup, history: History, failed: NDArray[np.bool_]) -> bool:
+    """Tell whether an error outside tools is the text of how sessions failed: the last thing in
+    nearly all of its sessions, which all failed."""
+    if pattern.is_of_tool:
+        return False
+    sessions, last = np.unique(history.session[pattern.rows][::-1], return_index=True)
+    ends = np.searchsorted(history.session, sessions, side="right") - 1
+    near = ends - pattern.rows[::-1][last] <= _LAST_EVENTS
+    return bool(failed[sessions].mean() >= _NEARLY_ALL and near.mean() >= _NEARLY_ALL)
+
+
+def _outcomes(known: Circumstances, calls: Calls, shown: list[_ErrorGroup]) -> list[OutcomeSplit]:
     """Compare the sessions with any error, and with each of the errors, with the others."""
-
-    def having(rows: Ints) -> OutcomeSplit:
-        chosen = np.zeros(len(history.sessions), bool)
-        chosen[history.session[rows]] = True
-        return split(history.sessions, chosen)
-
-    every = having(np.union1d(calls.failures, calls.outside))
-    return [every, *(having(pattern.rows) for pattern in shown)]
+    session = known.history.session
+    every = np.union1d(calls.failures, calls.outside)
+    having = [np.unique(session[rows]) for rows in (every, *(one.rows for one in shown))]
+    return splits(known, having)
 
 
 def _is_asked(pattern: _ErrorGroup, history: History, params: ErrorPatternsParams) -> bool:
@@ -180,24 +227,32 @@ def _patterns(history: History, calls: Calls) -> list[_ErrorGroup]:
 
 
 def _families(
-    shown: list[_ErrorGroup], calls: Calls, gram: Grams, params: ErrorPatternsParams
+    shown: list[_ErrorGroup],
+    calls: Calls,
+    gram: Grams,
+    known: Circumstances,
 ) -> Iterator[Effects]:
-    """Yield for each error how much likelier it is after the sequences of one length: at every
-    call for an error of a tool, after every call for one outside tools."""
-    every: dict[bool, Moments] = {}
+    """Yield for each error how much likelier it is after the sequences of one length: at the
+    tool's calls for an error of a tool, after every call for one outside tools."""
+    every: dict[tuple[bool, int], tuple[Moments, Ints]] = {}
+    places = CallPlaces(calls)
     for pattern in shown:
         deadline.check()  # A hundred errors of a million calls take a while.
         of_tool = pattern.is_of_tool
-        if of_tool not in every:
+        key = of_tool, pattern.tool
+        if key not in every:
             before = gram.before_call(calls) if of_tool else gram.up_to_call()
-            every[of_tool] = Moments(gram, calls.session, before)
-        moments, hit = every[of_tool], np.zeros(len(calls), bool)
+            rows = np.flatnonzero((calls.tool == pattern.tool) | (not of_tool))
+            moments = Moments(
+                gram, known, calls.session[rows], before[rows],
+                design=places.design(rows, by_tool=False), min_sessions=MIN_SESSIONS, all_=True,
+            )  # fmt: skip
+            every[key] = moments, rows
+        moments, rows = every[key]
+        hit = np.zeros(len(calls), bool)
         hit[pattern.calls if of_tool else pattern.after] = True
-        if of_tool and params.baseline == RateBaseline.SAME_TOOL:
-            same = calls.tool == pattern.tool
-            moments, hit = Moments(gram, calls.session[same], moments.before[same]), hit[same]
         yield after_sequences(
-            moments, "call_fails" if of_tool else "error_follows", hit, followed_only=True
+            moments, "call_fails" if of_tool else "error_follows", hit[rows], followed_only=True
         )
 
 
@@ -416,16 +471,16 @@ class Recoveries:
 
 def error_insights(result: ErrorPatterns) -> list[Insight]:
     """Return the findings, the strongest first: those that bear on the most errors or sessions."""
-    insights = [_recurring(p) for p in result.patterns if p.count >= _RECURRING]
+    insights = [_recurring(p) for p in result.patterns if p.sessions_affected >= _FEW]
     for pattern in result.patterns:
         insights += [
             _after(effect, pattern)
             for effect in pattern.preceding
             if effect.is_sure and effect.is_likelier and not effect.leads_only
         ]
-        if pattern.outcome is not None and pattern.outcome.is_sure:
+        if pattern.outcome and pattern.outcome.is_sure and not pattern.ends_sessions:
             insights.append(_ended(pattern, pattern.outcome))
-        if sum(pattern.recovered.values()) >= _RECURRING:
+        if sum(pattern.recovered.values()) >= _FEW:
             insights.append(_recovered(pattern))
     # Where all errors are of one kind, that has been said.
     told = {p.outcome.sessions for p in result.patterns if p.outcome is not None}
@@ -437,7 +492,7 @@ def error_insights(result: ErrorPatterns) -> list[Insight]:
 
 
 def _recurring(pattern: ErrorPattern) -> Insight:
-    where = f"{pattern.tool_name} fails with" if pattern.tool_name else "There is the error"
+    where = f"{called(pattern.tool_name)} fails with" if pattern.tool_name else "There is the error"
     of_calls = f", in {percent(pattern.rate)} of its calls" if pattern.tool_name else ""
     first, last = day(pattern.first_seen_us), day(pattern.last_seen_us)
     seen = f"seen on {first}" if first == last else f"first seen {first}, last {last}"
@@ -446,12 +501,13 @@ def _recurring(pattern: ErrorPattern) -> Insight:
         for effect in pattern.preceding
         if effect.effect_count >= _RECURRING and len(effect.tools) == 1
     ][:_NAMED_BEFORE]
-    called = f"; called just before: {', '.join(before)}" if before else ""
+    after = f"; called just before: {', '.join(before)}" if before else ""
+    failed = f", {pattern.failed_sessions:,} of which failed" if pattern.failed_sessions else ""
     return Insight(
         type="recurring_error",
         summary=(
             f"{where} “{pattern.template}” {plural(pattern.count, 'time')} in"
-            f" {plural(pattern.sessions_affected, 'session')}{of_calls}; {seen}{called}."
+            f" {plural(pattern.sessions_affected, 'session')}{failed}{of_calls}; {seen}{after}."
         ),
         data={
             "template": pattern.template,
@@ -462,7 +518,7 @@ def _recurring(pattern: ErrorPattern) -> Insight:
         },
         session_ids=pattern.session_ids,
         event_ids=tuple(example.event_id for example in pattern.examples[:EVIDENCE]),
-        strength=float(pattern.count),
+        strength=float(pattern.failed_sessions or pattern.sessions_affected),
     )
 
 
@@ -513,8 +569,9 @@ def _with_errors(split: OutcomeSplit) -> Insight:
 
 def _recovered(pattern: ErrorPattern) -> Insight:
     count = sum(pattern.recovered.values())
+    tool = called(pattern.tool_name) if pattern.tool_name else "it"
     said = "; ".join(
-        f"{how.format(tool=pattern.tool_name or 'it')} in {pattern.recovered[kind]:,}"
+        f"{how.format(tool=tool)} in {pattern.recovered[kind]:,}"
         for kind, how in _KINDS.items()
         if pattern.recovered.get(kind)
     )
@@ -541,4 +598,4 @@ def _recovered(pattern: ErrorPattern) -> Insight:
 
 
 def _name(pattern: ErrorPattern) -> str:
-    return f"“{pattern.template}”{f' of {pattern.tool_name}' if pattern.tool_name else ''}"
+    return f"“{pattern.template}”{f' of {called(pattern.tool_name)}' if pattern.tool_name else ''}"

@@ -81,7 +81,7 @@ _effect = message_writer(
         ),
         "sure": lambda effect: effect.is_sure,
     },
-    unshown=["lift", "lift_interval", "leads_only"],
+    unshown=["lift", "lift_interval", "leads_only", "expected", "tasks"],
 )
 _split = message_writer(
     model.OutcomeSplit,
@@ -98,7 +98,7 @@ _split = message_writer(
         "q_value": lambda split: split.q_value if split.tested else 1.0,
         "sure": lambda split: split.is_sure,
     },
-    unshown=["q_value"],
+    unshown=["q_value", "expected", "tasks"],
 )
 _step = message_writer(
     model.TrendStep,
@@ -107,13 +107,16 @@ _step = message_writer(
     made={"difference": lambda step: step.size},
 )
 _trend = message_writer(
-    model.TrendTest, pb.TrendTest, parts={"slope_interval": _interval, "step": _step}
+    model.TrendTest,
+    pb.TrendTest,
+    parts={"slope_interval": _interval, "step": _step},
+    unshown=["mix"],
 )
 _error_pattern = message_writer(
     model.ErrorPattern,
     pb.ErrorPattern,
     parts={"preceding": _effect, "outcome": _split},
-    unshown=["session_ids", "recovered"],
+    unshown=["session_ids", "recovered", "failed_sessions", "ends_sessions"],
 )
 _error_patterns = message_writer(
     model.ErrorPatterns, pb.ErrorPatterns, parts={"patterns": _error_pattern, "outcome": _split}
@@ -137,7 +140,10 @@ _performance_trends = message_writer(
     ),
 )
 _comparison = message_writer(
-    model.MeasureComparison, pb.Comparison, parts={"difference_interval": _interval}
+    model.MeasureComparison,
+    pb.Comparison,
+    parts={"difference_interval": _interval},
+    unshown=["mix"],
 )
 _change = message_writer(model.ErrorChange, pb.ErrorChange, unshown=["session_ids"])
 _group = message_writer(

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import NamedTuple, TypeAlias
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.statistics.distributions import Interval
+from mneme_server.statistics.inference import NO_INTERVAL
 
 EVIDENCE = 10
 """Most sessions or events that are named for a finding."""
@@ -137,7 +138,9 @@ class Insight:
 @dataclass(frozen=True, slots=True)
 class SequenceEffect:
     """How much likelier something is after a sequence of tools; see the API's comments. The lift is
-    infinite or NaN where the effect was never seen elsewhere. `leads_only`: an error is likelier
+    infinite or NaN where the effect was never seen elsewhere. `expected` is the rate without the
+    sequence, all else being equal; `tasks` of how many tasks the sessions with it are, 0 where that
+    is not known or says nothing. `leads_only`: an error is likelier
     only as the sequence leads to the tool that fails, as far as that tool's other calls tell."""
 
     tools: tuple[str, ...]
@@ -151,6 +154,8 @@ class SequenceEffect:
     q_value: float
     tested: bool
     session_ids: tuple[str, ...]
+    expected: float = math.nan
+    tasks: int = 0
     leads_only: bool = False
 
     @property
@@ -166,12 +171,18 @@ class SequenceEffect:
     @property
     def is_likelier(self) -> bool:
         """Whether the effect is likelier after the sequence, not rarer."""
-        return self.rate > self.base_rate
+        return self.rate > self.usual
+
+    @property
+    def usual(self) -> float:
+        """The rate that the same tool has elsewhere at the same place, or sessions that are alike
+        otherwise: `expected` where it is known, else `base_rate`."""
+        return self.base_rate if math.isnan(self.expected) else self.expected
 
     @property
     def has_ratio(self) -> bool:
         """Whether there is a ratio to speak of: the effect was seen on either side."""
-        return self.effect_count > 0 and self.base_effect_count > 0
+        return self.effect_count > 0 and self.base_effect_count > 0 and self.usual > 0
 
     @property
     def strength(self) -> float:
@@ -180,7 +191,7 @@ class SequenceEffect:
         low, high = self.lift_interval
         if self.is_likelier:
             return self.effect_count * (1 - 1 / low) if low > 1 else 0.0
-        return self.count * self.base_rate * (1 - high) if high < 1 else 0.0
+        return self.count * self.usual * (1 - high) if high < 1 else 0.0
 
     @property
     def is_sure(self) -> bool:
@@ -194,6 +205,8 @@ class OutcomeSplit:
     """How some sessions ended, and how the others did: those with a known outcome.
 
     The intervals are of the shares that succeeded; q is NaN where there are too few to be tested.
+    `expected` is the share of the others that succeeded, all else being equal, and `difference` is
+    from that; `tasks` of how many tasks the sessions are, 0 where that says nothing.
     """
 
     sessions: int
@@ -204,11 +217,23 @@ class OutcomeSplit:
     other_interval: Interval
     difference: Interval
     q_value: float
+    expected: float = math.nan
+    tasks: int = 0
 
     @property
     def rate(self) -> float:
         """The share of the sessions that succeeded, 0 to 1."""
         return self.successes / self.sessions if self.sessions else 0.0
+
+    @property
+    def other_rate(self) -> float:
+        """The share of the others that succeeded, 0 to 1."""
+        return self.other_successes / self.other_sessions if self.other_sessions else 0.0
+
+    @property
+    def usual(self) -> float:
+        """`expected`, where it is known, else `other_rate`."""
+        return self.other_rate if math.isnan(self.expected) else self.expected
 
     @property
     def tested(self) -> bool:
@@ -293,6 +318,10 @@ class ErrorPattern:
     session_ids: tuple[str, ...]
     outcome: OutcomeSplit | None = None
     recoveries: tuple[Recovery, ...] = ()
+    failed_sessions: int = 0
+    """Sessions with it that are known to have failed."""
+    ends_sessions: bool = False
+    """Whether it is how sessions with it ended, and so explains nothing."""
     recovered: Mapping[str, int] = field(default_factory=dict)
     """Sessions that succeeded all the same, by the kind of their recovery."""
 
@@ -389,6 +418,8 @@ class TrendTest:
     days: float = 0.0
     step: TrendStep | None = None
     """What `trend` is of where a step fits the series better than its slope, or alone is shown."""
+    mix: MixEffect | None = None
+    """Whether what changes is who did which work."""
     small: bool = False
     """Whether the slope can be told from chance, and is too small to be called a trend."""
 
@@ -489,6 +520,26 @@ class PerformanceTrends:
     overall: PerformancePoint | None = None
 
 
+class MixVerdict(Enum):
+    """What a change is one of."""
+
+    WORK = "work"
+    MIX = "mix"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class MixEffect:
+    """What is left of a change with the same mix: `change` and its interval, NaN where nothing can
+    be said; `dimension` is what differs, "agents", with the words that tell how."""
+
+    verdict: MixVerdict
+    dimension: str = ""
+    told: str = ""
+    change: float = math.nan
+    interval: Interval = NO_INTERVAL
+
+
 @dataclass(frozen=True, slots=True)
 class MeasureComparison:
     """One measure in recent and in earlier sessions."""
@@ -504,6 +555,7 @@ class MeasureComparison:
     recent_count: int
     earlier_count: int
     differs: bool = False
+    mix: MixEffect | None = None
 
 
 @dataclass(frozen=True, slots=True)

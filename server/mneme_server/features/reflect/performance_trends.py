@@ -8,12 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from mneme_server.common.clock import HOUR_US
-from mneme_server.features.events.history import Column
+from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.events.model import Outcome
-from mneme_server.features.reflect.history import NONE, History
+from mneme_server.features.reflect.circumstances import circumstances
+from mneme_server.features.reflect.history import NONE, History, Ints
+from mneme_server.features.reflect.mix import Mix, said
 from mneme_server.features.reflect.model import (
     AnalysisFindings,
     Insight,
+    MixVerdict,
     PerformancePoint,
     PerformanceTrends,
     PerformanceTrendsParams,
@@ -24,12 +27,16 @@ from mneme_server.features.reflect.time_series import (
     MIN_POINTS,
     UNTESTED,
     Buckets,
+    Scores,
     Series,
     ShareCounts,
+    allowing_for_mix,
     buckets_over,
     counts_by,
     mean_by,
     quantiles_by,
+    ranks,
+    scores_by,
     trend_tests,
 )
 from mneme_server.features.reflect.wording import (
@@ -45,13 +52,19 @@ from mneme_server.features.reflect.wording import (
 )
 from mneme_server.statistics.inference import Floats
 
-NEEDED = (Column.DURATION,)
+NEEDED = (Column.DURATION, Column.MODEL)
+_OF_SESSIONS = 3
+_SLOWEST = 0.8
+"""Of durations, the share below which they are not among the slow ones: the slowest twentieth are
+too few in a span to be compared."""
 _MIN_COVERED = 0.5
 """A span at either end counts for the tests from this share of it on, and its rates are of at least
 this share."""
 
 
-def performance_trends(history: History, params: PerformanceTrendsParams) -> AnalysisFindings:
+def performance_trends(
+    history: History, reader: HistoryReader, params: PerformanceTrendsParams
+) -> AnalysisFindings:
     """Follow the measures over spans of time and test each for a trend."""
     if not len(history.sessions):
         return AnalysisFindings(
@@ -66,17 +79,27 @@ def performance_trends(history: History, params: PerformanceTrendsParams) -> Ana
     whole = buckets.covered >= _MIN_COVERED
     tests = trend_tests(
         [
-            Series(np.where(whole, values, np.nan), rising, counts)
-            for values, rising, counts in (
-                (measured.success, True, ShareCounts(measured.won, measured.known)),
-                (measured.p50, False, None),
-                (measured.p95, False, None),
-                (measured.per_hour, True, None),
-                (measured.errors, False, None),
+            Series(np.where(whole, values, np.nan), rising, counts, scores)
+            for values, rising, counts, scores in (
+                (
+                    measured.success,
+                    True,
+                    ShareCounts(measured.won, measured.known),
+                    measured.success_scores,
+                ),
+                (measured.p50, False, None, measured.slowness),
+                (measured.p95, False, None, measured.slowest),
+                (measured.per_hour, True, None, measured.business),
+                (measured.errors, False, None, measured.error_scores),
             )
         ],
         buckets,
     )
+    mix = Mix(circumstances(history, reader))
+    tests = [
+        allowing_for_mix(test, mix, values, starts)
+        for test, values in zip(tests, _of_sessions(history), strict=False)
+    ] + tests[_OF_SESSIONS:]
     result = PerformanceTrends(
         measured.points(),
         *_named(tests),
@@ -94,6 +117,18 @@ def performance_trends(history: History, params: PerformanceTrendsParams) -> Ana
     if unknown:
         notes.append(f"{plural(unknown, 'session')} without a known outcome left out of the rates")
     return AnalysisFindings(result, _insights(result, measured), notes=notes)
+
+
+def _of_sessions(history: History) -> list[Floats]:
+    """Return the measures of each session (s,) that the mix of these explains, in the order of the
+    tests: success, twice the latency; NaN where there is none."""
+    sessions = history.sessions
+    known = sessions.outcome != Outcome.UNKNOWN
+    won = np.where(known, sessions.outcome == Outcome.SUCCESS, np.nan)
+    timed = np.flatnonzero(history[Column.DURATION] != NONE)
+    durations = history[Column.DURATION][timed] / 1000.0
+    latency = mean_by(history.session[timed], durations, len(sessions))
+    return [won, latency, latency]
 
 
 def _named(tests: list[TrendTest]) -> tuple[TrendTest, TrendTest, TrendTest, TrendTest, TrendTest]:
@@ -115,16 +150,25 @@ class _SpanMeasures:
         succeeded = sessions.outcome == Outcome.SUCCESS
         self.won = np.bincount(place[succeeded], minlength=size)
         self.success = mean_by(place[known], succeeded[known].astype(float), size)
+        self.success_scores = scores_by(place[known], succeeded[known].astype(float), size)
         errors = np.bincount(history.session[history.is_error], minlength=len(sessions))
         # What a session without events did is not known, also not that nothing failed.
         told = sessions.has_events
         self.told = np.bincount(place[told], minlength=size)
         self.error_count = counts_by(place[told], errors[told], size)
         self.errors = mean_by(place[told], errors[told].astype(float), size)
+        self.error_scores = scores_by(place[told], ranks(errors[told]), size)
         timed = np.flatnonzero(history[Column.DURATION] != NONE)
         at = buckets.place(history[Column.TIME][timed])
         self.timed = np.bincount(at, minlength=size)
         durations = history[Column.DURATION][timed] / 1000.0
+        of_timed = _mean_of_pairs(
+            at, history.session[timed], ranks(history[Column.DURATION][timed])
+        )
+        self.slowness = scores_by(*of_timed, size)
+        slowest = ranks(history[Column.DURATION][timed]) > _SLOWEST
+        of_timed = _mean_of_pairs(at, history.session[timed], slowest.astype(float))
+        self.slowest = scores_by(*of_timed, size)
         self.p50, self.p95 = quantiles_by(at, durations, size, (0.5, 0.95))
         self.mean = mean_by(at, durations, size)
         # Of the first and the last span only a part was seen; a single session in the first moment
@@ -132,6 +176,8 @@ class _SpanMeasures:
         # Sessions that all began within one span have no rate beyond their number.
         covered = np.maximum(buckets.covered, _MIN_COVERED if size > 1 else 1.0)
         self.per_hour = self.sessions / (covered * buckets.span_us / HOUR_US)
+        # Of numbers that vary as chance has it, the roots vary alike (Anscombe, 1948).
+        self.business = Scores(np.sqrt(self.per_hour), covered)
 
     def points(self) -> tuple[PerformancePoint, ...]:
         """Return the points, empty spans included."""
@@ -152,6 +198,16 @@ class _SpanMeasures:
             )
             for i in range(self._buckets.count)
         )
+
+
+def _mean_of_pairs(place: Ints, session: Ints, values: Floats) -> tuple[Ints, Floats]:
+    """Return the means of the values (k,) of each session in each place, and these places: events
+    of one session are alike."""
+    if not len(place):
+        return place, values
+    span = int(session.max()) + 1
+    pairs, of = np.unique(place * span + session, return_inverse=True)
+    return pairs // span, mean_by(of, values, len(pairs))
 
 
 def _or_none(values: Floats, i: int) -> float | None:
@@ -193,8 +249,14 @@ def _insights(result: PerformanceTrends, measured: _SpanMeasures) -> list[Insigh
         _TrendWords("error_rate", "The number of errors a session", result.error_rate, figure,
               measured.errors),
     ]  # fmt: skip
-    insights = [_insight(told) for told in found if told.test.trend in _WORDS]
+    insights = [
+        _insight(told) for told in found if told.test.trend in _WORDS or _is_of_mix(told.test)
+    ]
     return sorted(insights, key=lambda insight: -insight.strength)
+
+
+def _is_of_mix(test: TrendTest) -> bool:
+    return test.mix is not None and test.mix.verdict is not MixVerdict.WORK
 
 
 def _rate(per_hour: Floats) -> Callable[[float], str]:
@@ -212,9 +274,11 @@ def _rate(per_hour: Floats) -> Callable[[float], str]:
 
 def _insight(told: _TrendWords) -> Insight:
     test = told.test
-    trend = _WORDS[test.trend]
+    trend = _WORDS.get(test.trend, "unknown")
     # More sessions than before are more work, not better work.
     verdict = "" if told.name == "throughput" else f": {trend}"
+    if test.mix and _is_of_mix(test):
+        verdict = f": {said(test.mix, told.amount)}"
     level = max(float(np.nanmean(np.abs(told.values))), 1e-300)
     if test.step:
         return Insight(

@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 
 from mneme_server.common.clock import DAY_US
 from mneme_server.features.events.event_types import EventPart, playing
-from mneme_server.features.events.history import Column
+from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import find_calls
+from mneme_server.features.reflect.circumstances import Circumstances, circumstances
 from mneme_server.features.reflect.history import NONE, History, Ints, kind_is
+from mneme_server.features.reflect.mix import Mix, said
 from mneme_server.features.reflect.model import (
     SIGNIFICANT,
     AnalysisFindings,
+    BucketSpan,
     ErrorChange,
     Insight,
     MeasureComparison,
+    MixVerdict,
     OutcomeBy,
     OutcomeGroup,
     SessionComparison,
@@ -29,7 +33,10 @@ from mneme_server.features.reflect.model import (
     Trend,
 )
 from mneme_server.features.reflect.outcomes import outcomes_by, untold
+from mneme_server.features.reflect.time_series import buckets_over, ranks, scores_by
 from mneme_server.features.reflect.wording import figure, of, outcomes, plural, split_data, sure
+from mneme_server.statistics.association import Associations, Traits
+from mneme_server.statistics.drift import difference_p
 from mneme_server.statistics.inference import (
     NO_INTERVAL,
     Floats,
@@ -40,7 +47,7 @@ from mneme_server.statistics.inference import (
 
 NEEDED = (
     *tool_calls.NEEDED, Column.COST, Column.INPUT_TOKENS, Column.OUTPUT_TOKENS, Column.DURATION,
-    Column.MESSAGE,
+    Column.MESSAGE, Column.MODEL,
 )  # fmt: skip
 MIN_SIDE = 5
 """Sessions that either side needs: with four against four a p-value cannot fall much below 0.05."""
@@ -52,6 +59,11 @@ _LEAST_POINTS = 0.02
 _LEAST_CHANGE = 0.01
 """Means that are closer than this share of the larger would be shown as the same figure."""
 _AT_ONCE_S = 60.0
+_MAYBE = 0.15
+"""Where a test that takes sessions for independent says more, the dearer ones are not needed."""
+_MIN_TASKS = 3
+_MIN_SPANS = 8
+_BEATS = 4
 _WORDS = {
     "success_rate": "success rate",
     "errors_per_session": "errors a session",
@@ -74,15 +86,17 @@ class _SessionMeasure(NamedTuple):
 
 
 def session_comparison(
-    history: History, params: SessionComparisonParams, limit: int
+    history: History, reader: HistoryReader, params: SessionComparisonParams, limit: int
 ) -> AnalysisFindings:
     """Compare the recent sessions with the earlier ones, measure by measure."""
     notes = list(history.notes)
+    known = circumstances(history, reader)
     recent = _recent(history, params, notes)
     counts = int(recent.sum()), int((~recent).sum())
-    comparisons = [_compared(measure, recent) for measure in _measures(history)]
+    sides = _Sides(known, recent)
+    comparisons = [_compared(measure, recent, sides) for measure in _measures(history)]
     tested = [c for c in comparisons if _is_enough(c.recent_count, c.earlier_count)]
-    changes, error_tests = _changes(history, recent)
+    changes, error_tests = _changes(known, recent)
     # Before they are adjusted, `q_value` holds the p-value.
     p_values = [c.q_value for c in tested] + [change.q_value for _, change in changes]
     q_values = benjamini_hochberg(np.array(p_values), len(tested) + error_tests).tolist()
@@ -100,7 +114,7 @@ def session_comparison(
         comparisons=tuple(judged),
         new_errors=_top([change for is_new, change in adjusted if is_new], limit),
         gone_errors=_top([change for is_new, change in adjusted if not is_new], limit),
-        outcomes=outcomes_by(history, limit),
+        outcomes=outcomes_by(known, limit),
     )
     if not _is_enough(*counts):
         notes.append(
@@ -201,7 +215,9 @@ def _lengths(history: History, events: Floats) -> Floats:
     return lengths if np.nansum(lengths) > 0 else lengths * np.nan
 
 
-def _compared(measure: _SessionMeasure, recent: NDArray[np.bool_]) -> MeasureComparison:
+def _compared(
+    measure: _SessionMeasure, recent: NDArray[np.bool_], sides: _Sides
+) -> MeasureComparison:
     """Compare one measure; `q_value` holds the p-value, `trend` what a larger value means."""
     values = measure.values.astype(float)
     has = ~np.isnan(values)
@@ -209,7 +225,8 @@ def _compared(measure: _SessionMeasure, recent: NDArray[np.bool_]) -> MeasureCom
     means = [float(side.mean()) if len(side) else 0.0 for side in (mine, other)]
     if _is_enough(len(mine), len(other)):
         found = compare(mine, other)
-        p_value, delta, interval = found.p_value, found.delta, found.interval
+        delta, interval = found.delta, found.interval
+        p_value = sides.surely(found.p_value, values)
     else:
         p_value, delta, interval = 1.0, 0.0, NO_INTERVAL
     larger_is = {True: Trend.IMPROVING, False: Trend.DEGRADING, None: Trend.UNKNOWN}
@@ -224,7 +241,60 @@ def _compared(measure: _SessionMeasure, recent: NDArray[np.bool_]) -> MeasureCom
         trend=larger_is[measure.rising_is_better],
         recent_count=len(mine),
         earlier_count=len(other),
+        mix=sides.mix.effect(values, recent.astype(float)) if p_value <= _MAYBE else None,
     )
+
+
+class _Sides:
+    """What tells recent sessions (s,) from earlier ones beside what is compared.
+
+    Args:
+        known: what is known of the sessions.
+        recent: which are recent.
+    """
+
+    def __init__(self, known: Circumstances, recent: NDArray[np.bool_]) -> None:
+        self._known = known
+        self._recent = recent
+        starts = known.sessions.start_us
+        self._buckets = (
+            buckets_over(int(starts.min()), int(starts.max()), BucketSpan.BY_RANGE)
+            if len(starts)
+            else None
+        )
+        self.mix = Mix(known)
+
+    def surely(self, p_value: float, values: Floats) -> float:
+        """Return the p-value of values (s,), NaN where there are none, being different, for that
+        sessions of one task are alike, and days are like the days before them."""
+        if p_value > _MAYBE:
+            return p_value
+        rows = np.flatnonzero(~np.isnan(values))
+        scores = ranks(values[rows])
+        return max(p_value, self._by_task(rows, scores), self._by_day(rows, scores))
+
+    def _by_task(self, rows: Ints, scores: Floats) -> float:
+        if not self._known.repeats:
+            return 0.0
+        mine = np.flatnonzero(self._recent[rows])
+        traits = Traits(mine, np.zeros(len(mine), np.int64), 1)
+        likenesses = self._known.likenesses(rows, MIN_SIDE)
+        found = Associations(traits, np.ones((len(rows), 1)), likenesses).of(scores)
+        return float(found.p_value[0])
+
+    def _by_day(self, rows: Ints, scores: Floats) -> float:
+        if self._buckets is None:
+            return 0.0
+        place = self._buckets.place(self._known.sessions.start_us[rows])
+        means, counts, spread = scores_by(place, scores, self._buckets.count)
+        spans = np.flatnonzero(counts)
+        if len(spans) < _MIN_SPANS:
+            return 0.0
+        share, *_ = scores_by(place, self._recent[rows].astype(float), self._buckets.count)
+        rhythm = self._buckets.rhythm(spans)
+        if len(spans) < _BEATS * rhythm.shape[1]:
+            rhythm = rhythm[:, :1]
+        return difference_p(spans, (means[spans], counts[spans], spread), rhythm, share[spans])
 
 
 def _judged(comparison: MeasureComparison, q_value: float | None) -> MeasureComparison:
@@ -234,6 +304,8 @@ def _judged(comparison: MeasureComparison, q_value: float | None) -> MeasureComp
         return replace(comparison, q_value=1.0, trend=Trend.UNKNOWN)
     judged = replace(comparison, q_value=q_value)
     differs = _is_difference(judged)
+    if differs and comparison.mix and comparison.mix.verdict is not MixVerdict.WORK:
+        return replace(judged, trend=Trend.UNKNOWN, differs=True)
     if trend is not Trend.UNKNOWN:
         if not differs:
             trend = Trend.STABLE
@@ -259,10 +331,11 @@ def _is_difference(found: MeasureComparison) -> bool:
 
 
 def _changes(
-    history: History, recent: NDArray[np.bool_]
+    known: Circumstances, recent: NDArray[np.bool_]
 ) -> tuple[list[tuple[bool, ErrorChange]], int]:
     """Return the errors that only one side has, and whether it is the recent one; and how many
     errors there are in all, since each could have been one of them."""
+    history = known.history
     rows, tools = _failed(history)
     triples = np.unique(
         np.stack([history[Column.MESSAGE][rows], tools, history.session[rows]]).astype(np.int64),
@@ -274,6 +347,7 @@ def _changes(
     seen = np.bincount(where, minlength=size)
     seen_recently = np.bincount(where, recent[triples[2]], minlength=size).astype(np.int64)
     sides = int(recent.sum()), int((~recent).sum())
+    of_tasks = _in_tasks(known, triples[2], where, size)
     one_sided = np.flatnonzero((seen_recently == 0) | (seen_recently == seen))
     if not all(sides) or not len(one_sided):
         return [], size
@@ -286,6 +360,8 @@ def _changes(
         if _is_enough(*sides)
         else np.ones(len(one_sided))
     )
+    # Tries of one task have its errors in common.
+    p_values = np.where(of_tasks[one_sided] >= _MIN_TASKS, p_values, 1.0)
     found = []
     for kind, p_value in zip(one_sided.tolist(), p_values.tolist(), strict=True):
         tool = kinds[1, kind]
@@ -302,6 +378,15 @@ def _changes(
             )
         )
     return found, size
+
+
+def _in_tasks(known: Circumstances, session: Ints, where: Ints, size: int) -> Ints:
+    """Return in how many tasks each error occurred (e,): where tasks do not repeat, in how many
+    sessions."""
+    key = known.task if known.repeats else np.arange(len(known.sessions))
+    span = int(key.max()) + 1 if len(key) else 1
+    pairs = np.unique(where * span + key[session])
+    return np.bincount(pairs // span, minlength=size)
 
 
 def _failed(history: History) -> tuple[Ints, Ints]:
@@ -363,13 +448,16 @@ def _difference(comparison: MeasureComparison, newest: tuple[str, ...]) -> Insig
     word = {Trend.IMPROVING: "better", Trend.DEGRADING: "worse"}.get(
         comparison.trend, "higher" if comparison.difference > 0 else "lower"
     )
+    mix = comparison.mix
+    of_mix = mix is not None and mix.verdict is not MixVerdict.WORK
+    why = f": {said(mix, figure)}" if mix is not None and of_mix else ""
     return Insight(
         type=f"{comparison.measure}_change",
         summary=(
             f"Recent sessions: {_WORDS[comparison.measure]} {word}, on average"
             f" {figure(comparison.recent_mean)} against {figure(comparison.earlier_mean)}"
             f" (difference {_signed(comparison.difference)}, {_signed(low)} to {_signed(high)});"
-            f" {sure(comparison.q_value)}."
+            f" {sure(comparison.q_value)}{why}."
         ),
         data={
             "measure": comparison.measure,

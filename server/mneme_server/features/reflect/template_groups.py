@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
@@ -14,6 +15,7 @@ MAX_VARYING = 2
 MAX_GROUPED = 2_000
 """Templates of one tool that are compared with each other."""
 _MAX_TOKENS_FOR_PAIRS = 24
+_PLACEHOLDER = re.compile(r"\W*<\*?\w*>\W*")
 
 
 def group(templates: Mapping[str, int]) -> tuple[dict[str, str], bool]:
@@ -88,7 +90,7 @@ def _alike(
 
 def _places(tokens: tuple[str, ...], varying: int) -> Sequence[int]:
     """Return the places that may vary; none where too little would be left to say what happened."""
-    literal = sum(not token.startswith("<") for token in tokens)
+    literal = sum(not _PLACEHOLDER.fullmatch(token) for token in tokens)
     if literal - varying < max(2, len(tokens) // 2 - 1):
         return ()
     return [place for place, token in enumerate(tokens) if _may_vary(token)]
@@ -105,4 +107,6 @@ def _keys(tokens: tuple[str, ...], places: Sequence[int], varying: int) -> Itera
 def _may_vary(token: str) -> bool:
     """Tell whether a token may be a value: placeholders stand for one already, and digits that
     masking kept name the kind of failure."""
-    return not token.startswith("<") and not any(letter.isdigit() for letter in token)
+    if _PLACEHOLDER.fullmatch(token):
+        return False
+    return "<" in token or not any(letter.isdigit() for letter in token)

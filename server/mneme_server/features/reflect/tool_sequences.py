@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import Calls, Grams, find_calls, grams_of, runs_of
+from mneme_server.features.reflect.circumstances import (
+    CallPlaces,
+    Circumstances,
+    circumstances,
+)
 from mneme_server.features.reflect.effects import (
     MAX_TESTED,
     Effects,
@@ -25,6 +30,7 @@ from mneme_server.features.reflect.effects import (
 )
 from mneme_server.features.reflect.history import NONE, History, Ints, kind_is
 from mneme_server.features.reflect.model import (
+    EVIDENCE,
     SIGNIFICANT,
     AnalysisFindings,
     Insight,
@@ -37,6 +43,7 @@ from mneme_server.features.reflect.model import (
 )
 from mneme_server.features.reflect.wording import (
     against,
+    called,
     effect_data,
     percent,
     plural,
@@ -71,17 +78,25 @@ def tool_sequences(
     """Count the sequences, test what they precede, and find loops."""
     calls = find_calls(history)
     grams = grams_of(calls, params.lengths)
+    known = circumstances(history, reader)
     before = {
-        "errors": _before_errors(grams, calls, params),
-        "success": _before_outcome(grams, Outcome.SUCCESS, calls, history, params),
-        "failure": _before_outcome(grams, Outcome.FAILURE, calls, history, params),
+        "errors": _before_errors(grams, calls, known, params),
+        "success": _before_outcome(grams, Outcome.SUCCESS, calls, known, params),
+        "failure": _before_outcome(grams, Outcome.FAILURE, calls, known, params),
     }
-    families = [family for some in before.values() for family in some]
+    families = [*before["errors"], *before["failure"]]
     q_values = adjusted(families)
-    ranked: dict[str, tuple[SequenceEffect, ...]] = {}
-    for name, some in before.items():
-        mine, q_values = q_values[: len(some)], q_values[len(some) :]
-        ranked[name] = _strongest(some, mine, calls, history, limit)
+    # What goes with success goes with failure the other way round: it is not tested twice.
+    likewise = adjusted([*before["errors"], *before["success"]])
+    errors = len(before["errors"])
+    ranked = {
+        name: _strongest(before[name], mine, calls, history, limit)
+        for name, mine in (
+            ("errors", q_values[:errors]),
+            ("failure", q_values[errors:]),
+            ("success", likewise[errors:]),
+        )
+    }
     # What is common among single tools is told by `tools`.
     several = [gram for gram in grams if gram.length > 1] or grams
     common = _common(several, calls, history, limit)
@@ -110,23 +125,26 @@ def tool_sequences(
     )
 
 
-def _before_errors(grams: list[Grams], calls: Calls, params: ToolSequencesParams) -> list[Effects]:
+def _before_errors(
+    grams: list[Grams], calls: Calls, known: Circumstances, params: ToolSequencesParams
+) -> list[Effects]:
     fails = np.zeros(len(calls), bool)
     fails[calls.failed] = True
     follows = np.zeros(len(calls), bool)
     follows[calls.after[calls.after != NONE]] = True
     found = []
-    for gram in grams:
-        if fails.any():
-            moments = Moments(gram, calls.session, gram.before_call(calls))
-            found.append(
-                after_sequences(moments, "call_fails", fails, min_sessions=params.min_support)
-            )
-        if follows.any():
-            moments = Moments(gram, calls.session, gram.up_to_call())
-            found.append(
-                after_sequences(moments, "error_follows", follows, min_sessions=params.min_support)
-            )
+    places, every = CallPlaces(calls), np.arange(len(calls))
+    for effect, hit, by_tool in (("call_fails", fails, True), ("error_follows", follows, False)):
+        if not hit.any():
+            continue
+        design = places.design(every, by_tool=by_tool)
+        for gram in grams:
+            before = gram.before_call(calls) if by_tool else gram.up_to_call()
+            moments = Moments(
+                gram, known, calls.session, before,
+                design=design, min_sessions=params.min_support,
+            )  # fmt: skip
+            found.append(after_sequences(moments, effect, hit))
     return found
 
 
@@ -134,19 +152,20 @@ def _before_outcome(
     grams: list[Grams],
     outcome: Outcome,
     calls: Calls,
-    history: History,
+    known: Circumstances,
     params: ToolSequencesParams,
 ) -> list[Effects]:
-    known = history.sessions.outcome != Outcome.UNKNOWN
-    has = history.sessions.outcome == outcome
-    if not (known & has).any() or not (known & ~has).any():
+    counted = known.sessions.outcome != Outcome.UNKNOWN
+    has = known.sessions.outcome == outcome
+    if not (counted & has).any() or not (counted & ~has).any():
         return []  # Where all sessions end alike, nothing can be told from the end.
     return [
         in_sessions(
             gram,
             outcome.name.lower(),
             calls,
-            known=known,
+            known,
+            counted=counted,
             has=has,
             min_sessions=params.min_support,
         )
@@ -335,22 +354,49 @@ def arguments_of(payload: str) -> str:
 
 def sequence_insights(result: ToolSequences) -> list[Insight]:
     """Return the findings, the strongest first, loops among them; then what is merely common."""
+    looping = {loop.tool for loop in result.loops}
+
+    def is_loop(effect: SequenceEffect) -> bool:
+        """That a tool follows itself is told by its loops."""
+        return len(effect.tools) > 1 and len(set(effect.tools)) == 1 and effect.tools[0] in looping
+
     effects = [
-        *(_effect(e, "error_after_sequence") for e in _telling(result.before_errors)),
+        *(
+            _effect(e, "error_after_sequence")
+            for e in _telling(result.before_errors)
+            if not is_loop(e)
+        ),
         *(
             _effect(e, "sequence_before_failure")
             for e in _telling(result.before_failure)
-            if e.is_likelier
+            if e.is_likelier and not is_loop(e)
         ),
         *(
             _effect(e, "sequence_before_success")
             for e in _telling(result.before_success)
-            if e.is_likelier
+            if e.is_likelier and not is_loop(e)
         ),
     ]
-    found = effects + [_loop(loop) for loop in result.loops]
+    found = effects + [_loop(loop) for loop in _by_tool(result.loops)]
     found.sort(key=lambda insight: -insight.strength)
     return found + [_frequent(common) for common in _apart(result.common)[:_COMMON]]
+
+
+def _by_tool(loops: tuple[ToolLoop, ...]) -> list[ToolLoop]:
+    """Return one loop for each tool: with which arguments is in the table."""
+    found: dict[str, ToolLoop] = {}
+    for loop in loops:
+        longest = found.get(loop.tool)
+        found[loop.tool] = (
+            loop
+            if longest is None
+            else replace(
+                longest,
+                runs=longest.runs + loop.runs,
+                session_ids=tuple(dict.fromkeys(longest.session_ids + loop.session_ids))[:EVIDENCE],
+            )
+        )
+    return list(found.values())
 
 
 def _apart(common: tuple[SequenceCount, ...]) -> list[SequenceCount]:
@@ -367,9 +413,15 @@ def _telling(effects: tuple[SequenceEffect, ...]) -> list[SequenceEffect]:
     and one that is part of such a one, or has one as a part, and whose rate goes no further than
     that one's, as far as can be told."""
     told: list[SequenceEffect] = []
+    # Of what says the same of the same sessions, the shortest is told.
     for effect in effects:
-        if effect.is_sure and not any(_says_the_same(effect, other) for other in told):
+        if not effect.is_sure:
+            continue
+        place = next((i for i, one in enumerate(told) if _says_the_same(effect, one)), None)
+        if place is None:
             told.append(effect)
+        elif len(effect.tools) < len(told[place].tools) and effect.effect in _OUTCOMES:
+            told[place] = effect
     return told
 
 
@@ -406,7 +458,7 @@ def _effect(effect: SequenceEffect, kind: str) -> Insight:
     if effect.effect in _OUTCOMES:
         summary = f"Sessions with {sequence(effect.tools)} {what} {often} than others"
     else:
-        summary = f"After {sequence(effect.tools)}, {what} {often} than elsewhere"
+        summary = f"After {sequence(effect.tools)}, {what} {often} than at such a place elsewhere"
     return Insight(
         type=kind,
         summary=f"{summary}: {against(effect)}; {sure(effect.q_value)}.",
@@ -421,10 +473,10 @@ def _loop(loop: ToolLoop) -> Insight:
     return Insight(
         type="tool_loop",
         summary=(
-            f"{loop.tool or '(unnamed)'} was called {loop.longest_run} times in a row with the same"
+            f"{called(loop.tool)} was called {loop.longest_run} times in a row with the same"
             " arguments."
             if loop.runs == 1
-            else f"{loop.tool or '(unnamed)'} was called up to {loop.longest_run} times in a row"
+            else f"{called(loop.tool)} was called up to {loop.longest_run} times in a row"
             f" with the same arguments, in {plural(loop.runs, 'run')}."
         ),
         data={

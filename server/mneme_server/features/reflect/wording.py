@@ -10,6 +10,11 @@ from mneme_server.common.clock import HOUR_US
 from mneme_server.features.reflect.model import OutcomeSplit, SequenceEffect, TrendStep, TrendTest
 from mneme_server.statistics.distributions import Interval
 
+_POINT = 0.01
+"""Shares that are closer than this read alike."""
+_MCP = "mcp__"
+_WHOLE = 1 - 1e-9
+
 
 def times(lift: float) -> str:
     """Return a ratio, "2.3×"."""
@@ -28,13 +33,17 @@ def _figure(ratio: float) -> str:
 def against(effect: SequenceEffect) -> str:
     """Return both rates as counts, and their ratio where there is one: "6 of 9 times (67 %)
     against 15 of 300 (5 %), 13× (8.1–16)"."""
-    counts = (
-        f"{of(effect.effect_count, effect.count)} against"
-        f" {of(effect.base_effect_count, effect.base_count)}"
-    )
-    if not effect.has_ratio:
-        return counts
-    return f"{counts}, {times(effect.lift)} ({interval(effect.lift_interval)})"
+    others = of(effect.base_effect_count, effect.base_count)
+    counts = f"{of(effect.effect_count, effect.count)} against {others}"
+    if _is_apart(effect.usual, effect.base_rate):
+        # What else is known of them makes others of the plain figures.
+        counts = (
+            f"{of(effect.effect_count, effect.count)} where {percent(effect.usual)} is expected"
+            f" (the others: {others})"
+        )
+    if effect.has_ratio:
+        counts += f", {times(effect.lift)} ({interval(effect.lift_interval)})"
+    return counts + _of_tasks(effect.tasks)
 
 
 def of(some: int, all_: int) -> str:
@@ -44,10 +53,22 @@ def of(some: int, all_: int) -> str:
 
 def outcomes(split: OutcomeSplit) -> str:
     """Return how some sessions ended and how the others did."""
-    return (
+    said = (
         f"{of(split.successes, split.sessions)} succeeded, of the others"
         f" {of(split.other_successes, split.other_sessions)}"
     )
+    if _is_apart(split.usual, split.other_rate):
+        said += f", which makes {percent(split.usual)} of such as these"
+    return said + _of_tasks(split.tasks)
+
+
+def _is_apart(expected: float, plain: float) -> bool:
+    return abs(expected - plain) >= _POINT
+
+
+def _of_tasks(tasks: int) -> str:
+    """Return of how many tasks sessions are, where tasks repeat."""
+    return f", of {plural(tasks, 'task')}" if tasks else ""
 
 
 def sure(q_value: float) -> str:
@@ -57,7 +78,14 @@ def sure(q_value: float) -> str:
 
 def sequence(tools: Sequence[str]) -> str:
     """Return a sequence, "search → book"."""
-    return " → ".join(tool or "(unnamed)" for tool in tools)
+    return " → ".join(called(tool) for tool in tools)
+
+
+def called(tool: str) -> str:
+    """Return what a tool is called in a sentence, without the server that it is of."""
+    if tool.startswith(_MCP) and "__" in tool[len(_MCP) :]:
+        return tool[len(_MCP) :].partition("__")[2]
+    return tool or "(unnamed)"
 
 
 def plural(number: int, one: str, many: str = "") -> str:
@@ -68,7 +96,7 @@ def plural(number: int, one: str, many: str = "") -> str:
 def percent(share: float) -> str:
     """Return a share, "4.2 %"; only none is "0 %", and only all "100 %"."""
     if share >= 0.0995 or share == 0:
-        rounded = min(round(100 * share), 99) if share < 1 else 100
+        rounded = min(round(100 * share), 99) if share < _WHOLE else 100
         return f"{rounded} %"
     return f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %"
 
@@ -99,9 +127,10 @@ def moves(test: TrendTest, amount: Callable[[float], str]) -> str:
 
 
 def _between(ends: Iterable[float], amount: Callable[[float], str]) -> str:
-    """Return the interval of a change, " (80 ms to 150 ms)"; nothing where its ends read alike."""
+    """Return the interval of a change, " (95 %: 80 ms to 150 ms)"; nothing where both ends read
+    alike."""
     low, high = map(amount, sorted(map(abs, ends)))
-    return f" ({low} to {high})" if low != high else ""
+    return f" (95 %: {low} to {high})" if low != high else ""
 
 
 def steps(step: TrendStep, amount: Callable[[float], str]) -> str:

@@ -148,7 +148,7 @@ def test_an_interval_without_width_is_not_told_and_dollars_have_two_decimals() -
         record.add(f"s{day:02d}", ANSWER, day * DAY, cost=0.2 + 0.03 * day)
     told = {insight.type: insight.summary for insight in found_in(record).insights}
     assert told["cost_trend"] == (
-        "The cost of a session rises by $0.33 over 11 days, on average $0.36; q < 0.001."
+        "The cost of a session rises by $0.33 over 11 days, on average $0.36; q = 0.0014."
     )
     assert told["expensive_operation"] == "The dearest single event cost $0.53: llm_response."
 

@@ -159,9 +159,10 @@ def test_that_a_tools_error_comes_where_the_tool_is_called_is_not_told() -> None
     assert not [i for i in findings.insights if i.type == "error_after_sequence"]
     assert isinstance(findings.result, ErrorPatterns)
     (overheat,) = findings.result.patterns
-    # The table has its figures all the same.
+    # The table has its figures all the same: of the tool's own calls.
     assert overheat.preceding[0].tools[-1] == "move_arm"
-    assert overheat.preceding[0].is_sure
+    assert overheat.preceding[0].count + overheat.preceding[0].base_count == 160
+    assert not overheat.preceding[0].is_sure
 
 
 def test_a_sequence_after_which_a_tool_fails_more_often_than_else_is_told_by_default() -> None:

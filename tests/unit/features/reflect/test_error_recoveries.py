@@ -75,15 +75,15 @@ def test_arguments_that_were_not_recorded_are_neither_the_same_nor_others() -> N
 
 def test_a_tool_that_nobody_named_is_told_as_one() -> None:
     record = Record()
-    for number in range(2):
+    for number in range(3):
         name, at = f"s{number}", number * 100.0
         record.session(name, at=at, reward=1.0)
         record.call(name, "", at)
         record.call(name, "", at + 1, error="bad")
         record.call(name, "", at + 2)
     told = {insight.type: insight.summary for insight in found_in(record).insights}
-    assert told["recurring_error"].endswith("; called just before: (unnamed) (2).")
-    assert told["error_recovery"].endswith("after the last such error it went through in 2.")
+    assert told["recurring_error"].endswith("; called just before: (unnamed) (3).")
+    assert told["error_recovery"].endswith("after the last such error it went through in 3.")
 
 
 def test_the_events_of_a_recovery_are_the_last_error_and_the_call_that_went_through() -> None:
@@ -112,8 +112,10 @@ def test_sessions_with_an_error_are_compared_with_the_others() -> None:
     record = paying(*[(False, "")] * 20)
     for number in range(30):
         name = f"t{number:02d}"
-        record.session(name, at=1e5 + number, reward=float(number % 5 != 0))
-        record.call(name, "pay", 1e5 + number)
+        # At the same time as the others: what is of another time is not compared.
+        at = number * 66.0 + 1
+        record.session(name, at=at, reward=float(number % 5 != 0))
+        record.call(name, "pay", at)
     findings = found_in(record)
     split = pattern_in(record).outcome
     assert split is not None

@@ -25,7 +25,7 @@ from unit.features.reflect.record import DAY, HOUR, Record
 
 
 def found_in(record: Record, bucket: BucketSpan = BucketSpan.BY_RANGE) -> AnalysisFindings:
-    return performance_trends(record.history(*NEEDED), PerformanceTrendsParams(bucket))
+    return performance_trends(record.history(*NEEDED), record, PerformanceTrendsParams(bucket))
 
 
 def trends_in(record: Record, bucket: BucketSpan = BucketSpan.BY_RANGE) -> PerformanceTrends:
@@ -106,7 +106,7 @@ def test_a_change_of_next_to_nothing_is_no_trend_however_sure() -> None:
     findings = found_in(record, BucketSpan.DAY)
     assert isinstance(findings.result, PerformanceTrends)
     latency = findings.result.latency
-    assert latency.q_value < 0.001
+    assert latency.q_value < 0.01
     assert latency.trend is Trend.STABLE
     assert findings.insights == []
 
@@ -152,12 +152,12 @@ def test_what_broke_and_when_is_told_with_the_sessions_before_and_since() -> Non
     assert {insight.type: insight.summary for insight in findings.insights} == {
         "success_rate_step": (
             "The success rate fell from 10 of 10 (100 %) before 1970-01-11 to 0 of 4 (0 %) since,"
-            " by 100 percentage points (44 percentage points to 100 percentage points)"
-            " (13 spans, q = 0.021): degrading."
+            " by 100 percentage points (95 %: 44 percentage points to 100 percentage points)"
+            " (13 spans, q = 0.005): degrading."
         ),
         "error_rate_step": (
             "The number of errors a session rose from 0 before 1970-01-11 to 8 since, by 8"
-            " (13 spans, q = 0.021): degrading."
+            " (13 spans, q = 0.005): degrading."
         ),
     }
 
@@ -218,16 +218,16 @@ def test_a_trend_is_told_with_its_change_over_the_range() -> None:
     assert isinstance(findings.result, PerformanceTrends)
     assert findings.result.latency.change == pytest.approx(600, rel=0.15)
     assert told.summary.startswith("The median latency rises by ")
-    assert " over 29 days (" in told.summary
-    assert told.summary.endswith(" (30 spans, q < 0.001): degrading.")
+    assert " over 29 days (95 %: " in told.summary
+    assert told.summary.endswith(" (30 spans, q = 0.0036): degrading.")
 
 
 def test_a_change_of_the_success_rate_is_told_in_percentage_points() -> None:
     findings = found_in(daily_sessions(3, 30, success=(0.9, 0.3)))
     (told,) = [i for i in findings.insights if i.type == "success_rate_trend"]
     assert told.summary == (
-        "The success rate falls by 60 percentage points over 29 days (48 percentage points to"
-        " 77 percentage points), around a median of 61 % (30 spans, q < 0.001): degrading."
+        "The success rate falls by 60 percentage points over 29 days (95 %: 46 percentage points to"
+        " 74 percentage points), around a median of 61 % (30 spans, q = 0.0071): degrading."
     )
 
 

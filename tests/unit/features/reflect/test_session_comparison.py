@@ -17,7 +17,7 @@ from unit.features.reflect.record import DAY, Record
 
 def found_in(record: Record, limit: int = 10, **params: float) -> AnalysisFindings:
     given = SessionComparisonParams(**params)  # type: ignore[arg-type]
-    return session_comparison(record.history(*NEEDED), given, limit)
+    return session_comparison(record.history(*NEEDED), record, given, limit)
 
 
 def comparison_in(record: Record, limit: int = 10, **params: float) -> SessionComparison:

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/discovery.proto.
  */
 export const file_mneme_v1_discovery: GenFile = /*@__PURE__*/
-  fileDesc("ChhtbmVtZS92MS9kaXNjb3ZlcnkucHJvdG8SCG1uZW1lLnYxIsUCChFEaXNjb3ZlcnlRdWVzdGlvbhInCgZmaWx0ZXIYASABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEhQKCmFkanVzdF9mb3IYAiADKAlCABIWCgxtaW5fYXR0ZW1wdHMYAyABKAVCABIfChBtaW5fc3VjY2Vzc19yYXRlGAQgASgBQgBIAIgBARIdCg5taW5fY29uZmlkZW5jZRgFIAEoAUIASAGIAQESGQoPbWluX3NhbXBsZV9zaXplGAYgASgFQgASEgoDZmRyGAcgASgBQgBIAogBARIpCgpmZHJfbWV0aG9kGAggASgOMhMubW5lbWUudjEuRmRyTWV0aG9kQgASDwoHZHJ5X3J1bhgJIAEoCEITChFfbWluX3N1Y2Nlc3NfcmF0ZUIRCg9fbWluX2NvbmZpZGVuY2VCBgoEX2ZkciLrAgoQRGlzY292ZXJlZEVmZmVjdBINCgVjYXVzZRgBIAEoCRIPCgdvdXRjb21lGAIgASgJEg4KBnVwbGlmdBgDIAEoARILCgNsb3cYBCABKAESDAoEaGlnaBgFIAEoARIPCgdwX3ZhbHVlGAYgASgBEg8KB3FfdmFsdWUYByABKAESEgoKY29uZmlkZW5jZRgIIAEoARIRCgltZWFuX3dpdGgYCSABKAESFAoMbWVhbl93aXRob3V0GAogASgBEhgKEHBsYWluX2RpZmZlcmVuY2UYCyABKAESGAoQY29uZm91bmRlcl9zY29yZRgMIAEoARIVCg10cmVhdGVkX2NvdW50GA0gASgDEhUKDWNvbnRyb2xfY291bnQYDiABKAMSDwoHb3ZlcmxhcBgPIAEoARIpCgZjaGFuZ2UYECABKA4yGS5tbmVtZS52MS5EaXNjb3ZlcnlDaGFuZ2USDwoHZWRnZV9pZBgRIAEoCSKnAQoMUmVmdXNlZENhdXNlEg0KBWNhdXNlGAEgASgJEg8KB291dGNvbWUYAiABKAkSJwoDd2h5GAMgASgOMhoubW5lbWUudjEuRGlzY292ZXJ5UmVmdXNhbBIVCg10cmVhdGVkX2NvdW50GAQgASgDEhUKDWNvbnRyb2xfY291bnQYBSABKAMSFAoHb3ZlcmxhcBgGIAEoAUgAiAEBQgoKCF9vdmVybGFwIkUKC05vdEFkanVzdGVkEgwKBG5hbWUYASABKAkSKAoDd2h5GAIgASgOMhsubW5lbWUudjEuTm90QWRqdXN0ZWRSZWFzb24ivwIKDkRpc2NvdmVyUmVzdWx0EiwKCGZpbmRpbmdzGAEgAygLMhoubW5lbWUudjEuRGlzY292ZXJlZEVmZmVjdBIuCg5yZWZ1c2VkX2NhdXNlcxgCIAMoCzIWLm1uZW1lLnYxLlJlZnVzZWRDYXVzZRIUCgx0ZXN0ZWRfY291bnQYAyABKAMSFQoNcmVmdXNlZF9jb3VudBgEIAEoAxIVCg1yZW1vdmVkX2NvdW50GAUgASgDEhUKDWVwaXNvZGVfY291bnQYBiABKAMSGgoSbm90X2VtYmVkZGVkX2NvdW50GAcgASgDEhQKDGFkanVzdGVkX2ZvchgIIAMoCRIRCgl0cnVuY2F0ZWQYCSABKAgSLwoQbm90X2FkanVzdGVkX2ZvchgKIAMoCzIVLm1uZW1lLnYxLk5vdEFkanVzdGVkIlgKD0Rpc2NvdmVyUmVxdWVzdBItCghxdWVzdGlvbhgBIAEoCzIbLm1uZW1lLnYxLkRpc2NvdmVyeVF1ZXN0aW9uEhYKDG9wZXJhdGlvbl9pZBgCIAEoCUIAIjoKEERpc2NvdmVyUmVzcG9uc2USJgoJb3BlcmF0aW9uGAEgASgLMhMubW5lbWUudjEuT3BlcmF0aW9uIt4BChFEaXNjb3ZlcnlTY2hlZHVsZRIPCgdlbmFibGVkGAEgASgIEgwKBHRpbWUYAiABKAkSLQoIcXVlc3Rpb24YAyABKAsyGy5tbmVtZS52MS5EaXNjb3ZlcnlRdWVzdGlvbhIvCgtuZXh0X3J1bl9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLbGFzdF9ydW5fYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEWxhc3Rfb3BlcmF0aW9uX2lkGAYgASgJIh0KG0dldERpc2NvdmVyeVNjaGVkdWxlUmVxdWVzdCJNChxHZXREaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlEi0KCHNjaGVkdWxlGAEgASgLMhsubW5lbWUudjEuRGlzY292ZXJ5U2NoZWR1bGUicAoeVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Eg8KB2VuYWJsZWQYASABKAgSDgoEdGltZRgCIAEoCUIAEi0KCHF1ZXN0aW9uGAMgASgLMhsubW5lbWUudjEuRGlzY292ZXJ5UXVlc3Rpb24iUAofVXBkYXRlRGlzY292ZXJ5U2NoZWR1bGVSZXNwb25zZRItCghzY2hlZHVsZRgBIAEoCzIbLm1uZW1lLnYxLkRpc2NvdmVyeVNjaGVkdWxlKm4KCUZkck1ldGhvZBIaChZGRFJfTUVUSE9EX1VOU1BFQ0lGSUVEEAASIQodRkRSX01FVEhPRF9CRU5KQU1JTklfSE9DSEJFUkcQARIiCh5GRFJfTUVUSE9EX0JFTkpBTUlOSV9ZRUtVVElFTEkQAiqMAgoPRGlzY292ZXJ5Q2hhbmdlEiAKHERJU0NPVkVSWV9DSEFOR0VfVU5TUEVDSUZJRUQQABIcChhESVNDT1ZFUllfQ0hBTkdFX0NSRUFURUQQARIcChhESVNDT1ZFUllfQ0hBTkdFX1VQREFURUQQAhIeChpESVNDT1ZFUllfQ0hBTkdFX1VOQ0hBTkdFRBADEhkKFURJU0NPVkVSWV9DSEFOR0VfS0VQVBAEEhsKF0RJU0NPVkVSWV9DSEFOR0VfQ0lSQ0xFEAUSHQoZRElTQ09WRVJZX0NIQU5HRV9OT1RfU1VSRRAGEiQKIERJU0NPVkVSWV9DSEFOR0VfUkFSRUxZX1NVQ0NFRURTEAcqmwEKEERpc2NvdmVyeVJlZnVzYWwSIQodRElTQ09WRVJZX1JFRlVTQUxfVU5TUEVDSUZJRUQQABIdChlESVNDT1ZFUllfUkVGVVNBTF9UT09fRkVXEAESIAocRElTQ09WRVJZX1JFRlVTQUxfTk9fT1ZFUkxBUBACEiMKH0RJU0NPVkVSWV9SRUZVU0FMX05FVkVSX0RJRkZFUlMQAyqEAQoRTm90QWRqdXN0ZWRSZWFzb24SIwofTk9UX0FESlVTVEVEX1JFQVNPTl9VTlNQRUNJRklFRBAAEiMKH05PVF9BREpVU1RFRF9SRUFTT05fU0FNRV9JTl9BTEwQARIlCiFOT1RfQURKVVNURURfUkVBU09OX1RPT19GRVdfQUxJS0UQAmIGcHJvdG8z", [file_google_protobuf_timestamp, file_mneme_v1_episode, file_mneme_v1_operation]);
+  fileDesc("ChhtbmVtZS92MS9kaXNjb3ZlcnkucHJvdG8SCG1uZW1lLnYxItwCChFEaXNjb3ZlcnlRdWVzdGlvbhInCgZmaWx0ZXIYASABKAsyFy5tbmVtZS52MS5FcGlzb2RlRmlsdGVyEhQKCmFkanVzdF9mb3IYAiADKAlCABIWCgxtaW5fYXR0ZW1wdHMYAyABKAVCABIfChBtaW5fc3VjY2Vzc19yYXRlGAQgASgBQgBIAIgBARIdCg5taW5fY29uZmlkZW5jZRgFIAEoAUIASAGIAQESGQoPbWluX3NhbXBsZV9zaXplGAYgASgFQgASEgoDZmRyGAcgASgBQgBIAogBARIpCgpmZHJfbWV0aG9kGAggASgOMhMubW5lbWUudjEuRmRyTWV0aG9kQgASDwoHZHJ5X3J1bhgJIAEoCBIVCg1pbmNsdWRlX3Rvb2xzGAogASgIQhMKEV9taW5fc3VjY2Vzc19yYXRlQhEKD19taW5fY29uZmlkZW5jZUIGCgRfZmRyIusCChBEaXNjb3ZlcmVkRWZmZWN0Eg0KBWNhdXNlGAEgASgJEg8KB291dGNvbWUYAiABKAkSDgoGdXBsaWZ0GAMgASgBEgsKA2xvdxgEIAEoARIMCgRoaWdoGAUgASgBEg8KB3BfdmFsdWUYBiABKAESDwoHcV92YWx1ZRgHIAEoARISCgpjb25maWRlbmNlGAggASgBEhEKCW1lYW5fd2l0aBgJIAEoARIUCgxtZWFuX3dpdGhvdXQYCiABKAESGAoQcGxhaW5fZGlmZmVyZW5jZRgLIAEoARIYChBjb25mb3VuZGVyX3Njb3JlGAwgASgBEhUKDXRyZWF0ZWRfY291bnQYDSABKAMSFQoNY29udHJvbF9jb3VudBgOIAEoAxIPCgdvdmVybGFwGA8gASgBEikKBmNoYW5nZRgQIAEoDjIZLm1uZW1lLnYxLkRpc2NvdmVyeUNoYW5nZRIPCgdlZGdlX2lkGBEgASgJIqcBCgxSZWZ1c2VkQ2F1c2USDQoFY2F1c2UYASABKAkSDwoHb3V0Y29tZRgCIAEoCRInCgN3aHkYAyABKA4yGi5tbmVtZS52MS5EaXNjb3ZlcnlSZWZ1c2FsEhUKDXRyZWF0ZWRfY291bnQYBCABKAMSFQoNY29udHJvbF9jb3VudBgFIAEoAxIUCgdvdmVybGFwGAYgASgBSACIAQFCCgoIX292ZXJsYXAiRQoLTm90QWRqdXN0ZWQSDAoEbmFtZRgBIAEoCRIoCgN3aHkYAiABKA4yGy5tbmVtZS52MS5Ob3RBZGp1c3RlZFJlYXNvbiK/AgoORGlzY292ZXJSZXN1bHQSLAoIZmluZGluZ3MYASADKAsyGi5tbmVtZS52MS5EaXNjb3ZlcmVkRWZmZWN0Ei4KDnJlZnVzZWRfY2F1c2VzGAIgAygLMhYubW5lbWUudjEuUmVmdXNlZENhdXNlEhQKDHRlc3RlZF9jb3VudBgDIAEoAxIVCg1yZWZ1c2VkX2NvdW50GAQgASgDEhUKDXJlbW92ZWRfY291bnQYBSABKAMSFQoNZXBpc29kZV9jb3VudBgGIAEoAxIaChJub3RfZW1iZWRkZWRfY291bnQYByABKAMSFAoMYWRqdXN0ZWRfZm9yGAggAygJEhEKCXRydW5jYXRlZBgJIAEoCBIvChBub3RfYWRqdXN0ZWRfZm9yGAogAygLMhUubW5lbWUudjEuTm90QWRqdXN0ZWQiWAoPRGlzY292ZXJSZXF1ZXN0Ei0KCHF1ZXN0aW9uGAEgASgLMhsubW5lbWUudjEuRGlzY292ZXJ5UXVlc3Rpb24SFgoMb3BlcmF0aW9uX2lkGAIgASgJQgAiOgoQRGlzY292ZXJSZXNwb25zZRImCglvcGVyYXRpb24YASABKAsyEy5tbmVtZS52MS5PcGVyYXRpb24i3gEKEURpc2NvdmVyeVNjaGVkdWxlEg8KB2VuYWJsZWQYASABKAgSDAoEdGltZRgCIAEoCRItCghxdWVzdGlvbhgDIAEoCzIbLm1uZW1lLnYxLkRpc2NvdmVyeVF1ZXN0aW9uEi8KC25leHRfcnVuX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtsYXN0X3J1bl9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRbGFzdF9vcGVyYXRpb25faWQYBiABKAkiHQobR2V0RGlzY292ZXJ5U2NoZWR1bGVSZXF1ZXN0Ik0KHEdldERpc2NvdmVyeVNjaGVkdWxlUmVzcG9uc2USLQoIc2NoZWR1bGUYASABKAsyGy5tbmVtZS52MS5EaXNjb3ZlcnlTY2hlZHVsZSJwCh5VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlcXVlc3QSDwoHZW5hYmxlZBgBIAEoCBIOCgR0aW1lGAIgASgJQgASLQoIcXVlc3Rpb24YAyABKAsyGy5tbmVtZS52MS5EaXNjb3ZlcnlRdWVzdGlvbiJQCh9VcGRhdGVEaXNjb3ZlcnlTY2hlZHVsZVJlc3BvbnNlEi0KCHNjaGVkdWxlGAEgASgLMhsubW5lbWUudjEuRGlzY292ZXJ5U2NoZWR1bGUqbgoJRmRyTWV0aG9kEhoKFkZEUl9NRVRIT0RfVU5TUEVDSUZJRUQQABIhCh1GRFJfTUVUSE9EX0JFTkpBTUlOSV9IT0NIQkVSRxABEiIKHkZEUl9NRVRIT0RfQkVOSkFNSU5JX1lFS1VUSUVMSRACKowCCg9EaXNjb3ZlcnlDaGFuZ2USIAocRElTQ09WRVJZX0NIQU5HRV9VTlNQRUNJRklFRBAAEhwKGERJU0NPVkVSWV9DSEFOR0VfQ1JFQVRFRBABEhwKGERJU0NPVkVSWV9DSEFOR0VfVVBEQVRFRBACEh4KGkRJU0NPVkVSWV9DSEFOR0VfVU5DSEFOR0VEEAMSGQoVRElTQ09WRVJZX0NIQU5HRV9LRVBUEAQSGwoXRElTQ09WRVJZX0NIQU5HRV9DSVJDTEUQBRIdChlESVNDT1ZFUllfQ0hBTkdFX05PVF9TVVJFEAYSJAogRElTQ09WRVJZX0NIQU5HRV9SQVJFTFlfU1VDQ0VFRFMQByqbAQoQRGlzY292ZXJ5UmVmdXNhbBIhCh1ESVNDT1ZFUllfUkVGVVNBTF9VTlNQRUNJRklFRBAAEh0KGURJU0NPVkVSWV9SRUZVU0FMX1RPT19GRVcQARIgChxESVNDT1ZFUllfUkVGVVNBTF9OT19PVkVSTEFQEAISIwofRElTQ09WRVJZX1JFRlVTQUxfTkVWRVJfRElGRkVSUxADKoQBChFOb3RBZGp1c3RlZFJlYXNvbhIjCh9OT1RfQURKVVNURURfUkVBU09OX1VOU1BFQ0lGSUVEEAASIwofTk9UX0FESlVTVEVEX1JFQVNPTl9TQU1FX0lOX0FMTBABEiUKIU5PVF9BREpVU1RFRF9SRUFTT05fVE9PX0ZFV19BTElLRRACYgZwcm90bzM", [file_google_protobuf_timestamp, file_mneme_v1_episode, file_mneme_v1_operation]);
 
 /**
  * DiscoveryQuestion is what is to be discovered.
@@ -101,6 +101,18 @@ export type DiscoveryQuestion = Message<"mneme.v1.DiscoveryQuestion"> & {
    * @generated from field: bool dry_run = 9;
    */
   dryRun: boolean;
+
+  /**
+   * Treat the tools that attempts called as causes, too. What an attempt calls
+   * follows from how far it came and how it went, so that such an effect may be
+   * none: an attempt that was cut off early called fewer tools and failed. Without
+   * it, causes are what was decided before: labels, skills, lessons that were
+   * shown, and what metadata call strategy, prompt, model, configuration, config
+   * or variant.
+   *
+   * @generated from field: bool include_tools = 10;
+   */
+  includeTools: boolean;
 };
 
 /**
@@ -184,6 +196,18 @@ export type DiscoveryQuestionJson = {
    * @generated from field: bool dry_run = 9;
    */
   dryRun?: boolean;
+
+  /**
+   * Treat the tools that attempts called as causes, too. What an attempt calls
+   * follows from how far it came and how it went, so that such an effect may be
+   * none: an attempt that was cut off early called fewer tools and failed. Without
+   * it, causes are what was decided before: labels, skills, lessons that were
+   * shown, and what metadata call strategy, prompt, model, configuration, config
+   * or variant.
+   *
+   * @generated from field: bool include_tools = 10;
+   */
+  includeTools?: boolean;
 };
 
 /**
@@ -200,7 +224,8 @@ export const DiscoveryQuestionSchema: GenMessage<DiscoveryQuestion, {jsonType: D
  */
 export type DiscoveredEffect = Message<"mneme.v1.DiscoveredEffect"> & {
   /**
-   * The cause: `tag:NAME`, `tool:NAME` or `skill:ID`.
+   * The cause: `tag:NAME`, `skill:ID`, `lesson:ID`, `strategy:NAME` and what else
+   * was decided before; `tool:NAME` where tools were asked for.
    *
    * @generated from field: string cause = 1;
    */
@@ -237,13 +262,15 @@ export type DiscoveredEffect = Message<"mneme.v1.DiscoveredEffect"> & {
 
   /**
    * How probable an estimate of at least this size is if there is no effect.
+   * Attempts at one task are alike: where most tasks were tried again, and ten or
+   * more with the cause and without, each is compared with itself alone.
    *
    * @generated from field: double p_value = 6;
    */
   pValue: number;
 
   /**
-   * The p-value adjusted for all effects that were tested: of the effects whose
+   * Four times the p-value, since one looks again as episodes come in, adjusted for all effects that were tested: of the effects whose
    * q-value is not larger, the share that is expected to be chance.
    *
    * @generated from field: double q_value = 7;
@@ -265,7 +292,7 @@ export type DiscoveredEffect = Message<"mneme.v1.DiscoveredEffect"> & {
   meanWith: number;
 
   /**
-   * What it would be if none had.
+   * What it would be if none had. Neither leaves the range of the outcomes.
    *
    * @generated from field: double mean_without = 10;
    */
@@ -330,7 +357,8 @@ export type DiscoveredEffect = Message<"mneme.v1.DiscoveredEffect"> & {
  */
 export type DiscoveredEffectJson = {
   /**
-   * The cause: `tag:NAME`, `tool:NAME` or `skill:ID`.
+   * The cause: `tag:NAME`, `skill:ID`, `lesson:ID`, `strategy:NAME` and what else
+   * was decided before; `tool:NAME` where tools were asked for.
    *
    * @generated from field: string cause = 1;
    */
@@ -367,13 +395,15 @@ export type DiscoveredEffectJson = {
 
   /**
    * How probable an estimate of at least this size is if there is no effect.
+   * Attempts at one task are alike: where most tasks were tried again, and ten or
+   * more with the cause and without, each is compared with itself alone.
    *
    * @generated from field: double p_value = 6;
    */
   pValue?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The p-value adjusted for all effects that were tested: of the effects whose
+   * Four times the p-value, since one looks again as episodes come in, adjusted for all effects that were tested: of the effects whose
    * q-value is not larger, the share that is expected to be chance.
    *
    * @generated from field: double q_value = 7;
@@ -395,7 +425,7 @@ export type DiscoveredEffectJson = {
   meanWith?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * What it would be if none had.
+   * What it would be if none had. Neither leaves the range of the outcomes.
    *
    * @generated from field: double mean_without = 10;
    */

@@ -4119,15 +4119,15 @@ export enum Baseline {
   UNSPECIFIED = 0,
 
   /**
-   * Every other moment.
+   * The same as BASELINE_SAME_TOOL: with other tools' calls, a sequence would be
+   * called dangerous that only leads to the tool.
    *
    * @generated from enum value: BASELINE_ALL_CALLS = 1;
    */
   ALL_CALLS = 1,
 
   /**
-   * The other calls of the tool that failed, which leaves out of account that
-   * the sequence leads to the tool.
+   * The other calls of the tool that failed, at the same place in a session.
    *
    * @generated from enum value: BASELINE_SAME_TOOL = 2;
    */
