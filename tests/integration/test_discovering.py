@@ -96,7 +96,7 @@ def test_a_confounder_that_turns_the_difference_round_is_seen_through(api: Api) 
 
 
 def test_a_dry_run_writes_nothing_and_what_others_say_stays(api: Api) -> None:
-    tell(api, confounded(600))
+    tell(api, confounded(1_600))
     first = discover(api, dry_run=True)
     assert found(first)["tag:careful", "success"].change == change("CREATED")
     assert found(first)["tag:careful", "success"].edge_id == ""
@@ -165,10 +165,48 @@ def test_tools_and_skills_are_causes_and_what_says_the_outcome_is_none(api: Api)
             )
         )  # fmt: skip
     tell(api, told)
-    answer = discover(api)
+    # What an attempt calls follows from how far it came.
+    assert {one.cause for one in discover(api, dry_run=True).findings} == {"skill:s-1"}
+    answer = discover(api, include_tools=True)
     assert {one.cause for one in answer.findings} == {"tool:grep", "skill:s-1"}
     assert all(one.change == change("CREATED") for one in answer.findings)
     assert all(one.treated_count == one.control_count == 60 for one in answer.findings)
+    # Asked without them again, edges of tools are gone.
+    discover(api)
+    assert {edge.cause for edge in edges(api)} == {"skill:s-1"}
+
+
+def test_what_was_decided_before_an_attempt_is_a_cause(api: Api) -> None:
+    told = []
+    for number in range(240):
+        helped = number % 2 == 0
+        metadata = struct(strategy="plan" if helped else "direct", lessons=["l-1"] * helped)
+        told.append(
+            episode_pb2.Episode(
+                id=f"e-{number}", task=EASY, success=helped or number % 3 == 0,
+                reward=float(helped) + number % 5 / 10, metadata=metadata,
+            )
+        )  # fmt: skip
+    tell(api, told)
+    answer = discover(api, dry_run=True)
+    causes = {one.cause: one.uplift > 0 for one in answer.findings}
+    assert causes == {"strategy:plan": True, "strategy:direct": False, "lesson:l-1": True}
+    assert all(0 <= one.mean_with <= 1 for one in answer.findings if one.outcome == "success")
+
+
+def test_a_label_of_a_few_tasks_that_are_tried_again_is_not_told(api: Api) -> None:
+    """Ten tries of a task are one task: of four easy ones with the label nothing is known."""
+    told = [
+        episode_pb2.Episode(
+            id=f"e-{number}", task=f"task {number % 20}", success=number % 20 < 4,
+            reward=float(number % 20 < 4), tags=["mine"] if number % 20 < 4 else [],
+        )
+        for number in range(240)
+    ]  # fmt: skip
+    tell(api, told)
+    answer = discover(api, dry_run=True)
+    assert answer.findings == []
+    assert {one.cause for one in answer.refused_causes} == {"tag:mine"}
 
 
 def test_too_few_and_what_has_no_counterpart_is_refused_and_said(api: Api) -> None:
@@ -297,7 +335,7 @@ def test_an_amount_of_any_size_is_adjusted_for(api: Api, amount: float) -> None:
 
 
 def test_what_succeeds_rarely_is_not_kept(api: Api) -> None:
-    tell(api, confounded(800))
+    tell(api, confounded(2_000))
     answer = discover(api, min_success_rate=0.7)
     assert found(answer)["tag:careful", "success"].change == change("RARELY_SUCCEEDS")
     assert edges(api) == []

@@ -50,18 +50,18 @@ def test_error_patterns_are_answered_as_grouped_patterns_with_counts(api: Api) -
 
 def test_tool_sequences_come_with_frequencies_and_what_they_precede(api: Api) -> None:
     for number in range(30):
-        won = number < 15
+        won = number % 2 == 0
         session(api, f"s{number:02d}", number * 10, "abc" if won else "abX", reward=float(won))
     result = reflect(api, SEQUENCES).tool_sequences
     most = result.common[0]
     assert (list(most.tools), most.count, most.sessions) == (["a", "b"], 30, 30)
     best = result.before_success[0]
-    assert (list(best.tools)[-2:], best.count, best.effect_count) == (["b", "c"], 15, 15)
+    assert (list(best.tools)[-1:], best.count, best.effect_count) == (["c"], 15, 15)
     assert best.q_value < 0.05
     # Never elsewhere: that is sure, but no ratio.
     assert (best.base_effect_count, best.lift, best.sure) == (0, 0, True)
     assert not best.HasField("lift_interval")
-    assert list(result.before_errors[0].tools) == ["a", "b"]
+    assert ["a", "b"] in [list(effect.tools) for effect in result.before_errors]
     assert result.average_length == 3
 
 
