@@ -4800,7 +4800,9 @@ class Pattern(Answer[pattern_pb2.Pattern], of=pattern_pb2.Pattern):
     """
 
     id: str
-    """Unique in the tenant: as it was given, or a ULID."""
+    """Unique in the tenant: as it was given, or a ULID.
+    Up to 200 characters, on one line.
+    """
 
     name: str
     """Its name, unique in the tenant.

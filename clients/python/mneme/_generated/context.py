@@ -107,11 +107,11 @@ class ContextMethods(SyncCaller):
             topic: What context is needed for, in words. Required; up to 8,192 characters; not
                 blank.
             user_id: Of sessions serving this user, and what they taught; and of what is
-                nobody's, see `only_own`. What another user's session or attempt taught is left
+                nobody's. See `only_own`. What another user's session or attempt taught is left
                 out. Up to 200 characters, on one line; not blank.
-            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+            agent_id: Of this agent, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
-            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+            project: Of this project, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.
@@ -468,11 +468,11 @@ class AsyncContextMethods(AsyncCaller):
             topic: What context is needed for, in words. Required; up to 8,192 characters; not
                 blank.
             user_id: Of sessions serving this user, and what they taught; and of what is
-                nobody's, see `only_own`. What another user's session or attempt taught is left
+                nobody's. See `only_own`. What another user's session or attempt taught is left
                 out. Up to 200 characters, on one line; not blank.
-            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+            agent_id: Of this agent, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
-            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+            project: Of this project, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
             start_time: That ended, or were last active, at or after this time.
             end_time: That ended, or were last active, before this time.

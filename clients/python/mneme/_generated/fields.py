@@ -1318,7 +1318,9 @@ class PatternFields(TypedDict, total=False):
     """
 
     id: str
-    """Unique in the tenant: as it was given, or a ULID."""
+    """Unique in the tenant: as it was given, or a ULID.
+    Up to 200 characters, on one line.
+    """
     name: Required[str]
     """Its name, unique in the tenant.
     Required; up to 200 characters, on one line; not blank.

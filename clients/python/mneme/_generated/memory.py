@@ -572,7 +572,7 @@ class MemoryMethods(SyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters; not blank.
-            filter: Which memories; see `only_own`.
+            filter: Which memories. See `only_own`.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
                 those whose similarity is negative. 0 to 1.
@@ -1513,7 +1513,7 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Args:
             query: What to look for, in words. Required; up to 8,192 characters; not blank.
-            filter: Which memories; see `only_own`.
+            filter: Which memories. See `only_own`.
             limit: Maximum number of memories. 1 to 100. Default: 10.
             min_similarity: Leave out memories whose similarity is below this; 0 only leaves out
                 those whose similarity is negative. 0 to 1.

@@ -940,15 +940,15 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "user_id": Parameter(
             "text",
-            "Of sessions serving this user, and what they taught; and of what is nobody's, see `only_own`.",
+            "Of sessions serving this user, and what they taught; and of what is nobody's.",
             optional=True,
             most=200,
         ),
         "agent_id": Parameter(
-            "text", "Of this agent, and what is of none; see `only_own`.", optional=True, most=200
+            "text", "Of this agent, and what is of none.", optional=True, most=200
         ),
         "project": Parameter(
-            "text", "Of this project, and what is of none; see `only_own`.", optional=True, most=200
+            "text", "Of this project, and what is of none.", optional=True, most=200
         ),
         "start_time": Parameter("time", "That ended, or were last active, at or after this time."),
         "end_time": Parameter("time", "That ended, or were last active, before this time."),
@@ -1426,7 +1426,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     },
     "search_memories": {
         "query": Parameter("text", "What to look for, in words.", required=True, most=8192),
-        "filter": Parameter("MemoryFilter", "Which memories; see `only_own`."),
+        "filter": Parameter("MemoryFilter", "Which memories."),
         "limit": Parameter("integer", "Maximum number of memories.", least=1, most=100, default=10),
         "min_similarity": Parameter(
             "number",
@@ -1631,7 +1631,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=16,
         ),
         "agent_id": Parameter(
-            "text", "Of this agent, and what is of none; see `only_own`.", optional=True, most=200
+            "text", "Of this agent, and what is of none.", optional=True, most=200
         ),
         "session_id": Parameter("text", "Of this session.", optional=True, most=200),
         "user_id": Parameter(
@@ -1641,7 +1641,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=200,
         ),
         "project": Parameter(
-            "text", "Of this project, and what is of none; see `only_own`.", optional=True, most=200
+            "text", "Of this project, and what is of none.", optional=True, most=200
         ),
         "start_time": Parameter("time", "Dated at or after."),
         "end_time": Parameter("time", "Dated before."),

@@ -120,14 +120,14 @@ class RecallMethods(SyncCaller):
                 are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
                 to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
-            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+            agent_id: Of this agent, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
             session_id: Of this session. Up to 200 characters, on one line; not blank.
             user_id: Of this user, i.e. of sessions serving them and what these taught, and
                 memories about them; and what is of nobody. See `only_own`. What was learned
                 from sessions of several users is none of theirs alone: it is left out. Up to
                 200 characters, on one line; not blank.
-            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+            project: Of this project, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.
@@ -397,14 +397,14 @@ class AsyncRecallMethods(AsyncCaller):
                 are ranked by their summaries and by their best events. Kinds: "event",
                 "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Up
                 to 16 entries, each of the form `^[A-Za-z][A-Za-z_]{0,31}$`.
-            agent_id: Of this agent, and what is of none; see `only_own`. Up to 200 characters,
+            agent_id: Of this agent, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
             session_id: Of this session. Up to 200 characters, on one line; not blank.
             user_id: Of this user, i.e. of sessions serving them and what these taught, and
                 memories about them; and what is of nobody. See `only_own`. What was learned
                 from sessions of several users is none of theirs alone: it is left out. Up to
                 200 characters, on one line; not blank.
-            project: Of this project, and what is of none; see `only_own`. Up to 200 characters,
+            project: Of this project, and what is of none. See `only_own`. Up to 200 characters,
                 on one line; not blank.
             start_time: Dated at or after.
             end_time: Dated before.

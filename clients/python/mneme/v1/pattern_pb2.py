@@ -29,7 +29,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from mneme.v1 import options_pb2 as mneme_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16mneme/v1/pattern.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16mneme/v1/options.proto\"D\n\x0cRegexPattern\x12\x34\n\nexpression\x18\x01 \x01(\tB\x14\xbaH\x11r\x0f\x18\xd0\x0f\x32\n^[^\\x00]*$R\nexpression\"\x90\x01\n\x0fSemanticPattern\x12,\n\x04text\x18\x01 \x01(\tB\x18\xbaH\x11r\x0f\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x04text\x12\x41\n\tthreshold\x18\x02 \x01(\x01\x42\x1e\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x03\x30.5H\x00R\tthreshold\x88\x01\x01\x42\x0c\n\n_threshold\"\x95\x01\n\x11StructuralPattern\x12;\n\x06schema\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructB\n\xaa\xe5&\x06\x08\x80\x80\x01\x10 R\x06schema\x12\x43\n\x06target\x18\x02 \x01(\x0e\x32\x15.mneme.v1.StructureOfB\x14\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x08METADATAR\x06target\"\x99\x03\n\x07Pattern\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x37\n\x04name\x18\x02 \x01(\tB#\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x04name\x12\x36\n\x0b\x64\x65scription\x18\x03 \x01(\tB\x14\xbaH\x11r\x0f\x18\xd0\x0f\x32\n^[^\\x00]*$R\x0b\x64\x65scription\x12,\n\x05regex\x18\x04 \x01(\x0b\x32\x16.mneme.v1.RegexPatternR\x05regex\x12\x35\n\x08semantic\x18\x05 \x01(\x0b\x32\x19.mneme.v1.SemanticPatternR\x08semantic\x12;\n\nstructural\x18\x06 \x01(\x0b\x32\x1b.mneme.v1.StructuralPatternR\nstructural\x12\x39\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x30\n\x04\x65tag\x18\x08 \x01(\tB\x1c\xbaH\x19r\x17\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04\x65tag\"\x9e\x03\n\x0cPatternStats\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\x12\x12\n\x04uses\x18\x02 \x01(\x03R\x04uses\x12\x1f\n\x0bmatch_count\x18\x03 \x01(\x03R\nmatchCount\x12\"\n\naverage_ms\x18\x04 \x01(\x01H\x00R\taverageMs\x88\x01\x01\x12<\n\x0clast_used_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\x12\x1f\n\x0bright_count\x18\x06 \x01(\x03R\nrightCount\x12\x1f\n\x0bwrong_count\x18\x07 \x01(\x03R\nwrongCount\x12&\n\x0csuccess_rate\x18\x08 \x01(\x01H\x01R\x0bsuccessRate\x88\x01\x01\x12\x1f\n\x0blower_bound\x18\t \x01(\x01R\nlowerBound\x12\x1f\n\x0bupper_bound\x18\n \x01(\x01R\nupperBoundB\r\n\x0b_average_msB\x0f\n\r_success_rate\"b\n\x0cPatternMatch\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n\x05start\x18\x02 \x01(\x05R\x05start\x12\x10\n\x03\x65nd\x18\x03 \x01(\x05R\x03\x65nd\x12\x16\n\x06groups\x18\x04 \x03(\tR\x06groups\"\xeb\x02\n\x14\x43reatePatternRequest\x12\x37\n\x04name\x18\x01 \x01(\tB#\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x04name\x12\x36\n\x0b\x64\x65scription\x18\x02 \x01(\tB\x14\xbaH\x11r\x0f\x18\xd0\x0f\x32\n^[^\\x00]*$R\x0b\x64\x65scription\x12,\n\x05regex\x18\x03 \x01(\x0b\x32\x16.mneme.v1.RegexPatternR\x05regex\x12\x35\n\x08semantic\x18\x04 \x01(\x0b\x32\x19.mneme.v1.SemanticPatternR\x08semantic\x12;\n\nstructural\x18\x05 \x01(\x0b\x32\x1b.mneme.v1.StructuralPatternR\nstructural\x12@\n\npattern_id\x18\x06 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\x98\xe5&\x01R\tpatternId\"D\n\x15\x43reatePatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"H\n\x11GetPatternRequest\x12\x33\n\x04name\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\"A\n\x12GetPatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"m\n\x13ListPatternsRequest\x12-\n\tpage_size\x18\x01 \x01(\x05\x42\x10\xbaH\x07\x1a\x05\x18\xe8\x07(\x00\x8a\xe5&\x02\x35\x30R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\x8c\x01\n\x14ListPatternsResponse\x12-\n\x08patterns\x18\x01 \x03(\x0b\x32\x11.mneme.v1.PatternR\x08patterns\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n\ntotal_size\x18\x03 \x01(\x03R\ttotalSize\"\xc4\x01\n\x14UpdatePatternRequest\x12\x33\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternB\x06\xbaH\x03\xd8\x01\x03R\x07pattern\x12w\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB:\xbaH\x03\xc8\x01\x01\x92\xe5&0\n\x04name\n\x0b\x64\x65scription\n\x05regex\n\x08semantic\n\nstructuralR\nupdateMask\"D\n\x15UpdatePatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"}\n\x14\x44\x65letePatternRequest\x12\x33\n\x04name\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12\x30\n\x04\x65tag\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04\x65tag\"D\n\x15\x44\x65letePatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"b\n\x0cMatchVerdict\x12<\n\tmemory_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x08memoryId\x12\x14\n\x05right\x18\x02 \x01(\x08R\x05right\"\x93\x01\n\x1bRecordPatternMatchesRequest\x12\x33\n\x04name\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12?\n\x08verdicts\x18\x02 \x03(\x0b\x32\x16.mneme.v1.MatchVerdictB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x08verdicts\"L\n\x1cRecordPatternMatchesResponse\x12,\n\x05stats\x18\x01 \x01(\x0b\x32\x16.mneme.v1.PatternStatsR\x05stats\"\xa4\x01\n\x17ListPatternStatsRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12-\n\tpage_size\x18\x02 \x01(\x05\x42\x10\xbaH\x07\x1a\x05\x18\xe8\x07(\x00\x8a\xe5&\x02\x35\x30R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"p\n\x18ListPatternStatsResponse\x12,\n\x05stats\x18\x01 \x03(\x0b\x32\x16.mneme.v1.PatternStatsR\x05stats\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*]\n\x0bStructureOf\x12\x1c\n\x18STRUCTURE_OF_UNSPECIFIED\x10\x00\x12\x19\n\x15STRUCTURE_OF_METADATA\x10\x01\x12\x15\n\x11STRUCTURE_OF_TEXT\x10\x02\x42k\n\x08mneme.v1B\x0cPatternProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16mneme/v1/pattern.proto\x12\x08mneme.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16mneme/v1/options.proto\"D\n\x0cRegexPattern\x12\x34\n\nexpression\x18\x01 \x01(\tB\x14\xbaH\x11r\x0f\x18\xd0\x0f\x32\n^[^\\x00]*$R\nexpression\"\x90\x01\n\x0fSemanticPattern\x12,\n\x04text\x18\x01 \x01(\tB\x18\xbaH\x11r\x0f\x18\x80@2\n^[^\\x00]*$\xb8\xe5&\x01R\x04text\x12\x41\n\tthreshold\x18\x02 \x01(\x01\x42\x1e\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00\x8a\xe5&\x03\x30.5H\x00R\tthreshold\x88\x01\x01\x42\x0c\n\n_threshold\"\x95\x01\n\x11StructuralPattern\x12;\n\x06schema\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructB\n\xaa\xe5&\x06\x08\x80\x80\x01\x10 R\x06schema\x12\x43\n\x06target\x18\x02 \x01(\x0e\x32\x15.mneme.v1.StructureOfB\x14\xbaH\x05\x82\x01\x02\x10\x01\x8a\xe5&\x08METADATAR\x06target\"\xb8\x03\n\x07Pattern\x12-\n\x02id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x02id\x12\x37\n\x04name\x18\x02 \x01(\tB#\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x04name\x12\x36\n\x0b\x64\x65scription\x18\x03 \x01(\tB\x14\xbaH\x11r\x0f\x18\xd0\x0f\x32\n^[^\\x00]*$R\x0b\x64\x65scription\x12,\n\x05regex\x18\x04 \x01(\x0b\x32\x16.mneme.v1.RegexPatternR\x05regex\x12\x35\n\x08semantic\x18\x05 \x01(\x0b\x32\x19.mneme.v1.SemanticPatternR\x08semantic\x12;\n\nstructural\x18\x06 \x01(\x0b\x32\x1b.mneme.v1.StructuralPatternR\nstructural\x12\x39\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x30\n\x04\x65tag\x18\x08 \x01(\tB\x1c\xbaH\x19r\x17\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04\x65tag\"\x9e\x03\n\x0cPatternStats\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\x12\x12\n\x04uses\x18\x02 \x01(\x03R\x04uses\x12\x1f\n\x0bmatch_count\x18\x03 \x01(\x03R\nmatchCount\x12\"\n\naverage_ms\x18\x04 \x01(\x01H\x00R\taverageMs\x88\x01\x01\x12<\n\x0clast_used_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nlastUsedAt\x12\x1f\n\x0bright_count\x18\x06 \x01(\x03R\nrightCount\x12\x1f\n\x0bwrong_count\x18\x07 \x01(\x03R\nwrongCount\x12&\n\x0csuccess_rate\x18\x08 \x01(\x01H\x01R\x0bsuccessRate\x88\x01\x01\x12\x1f\n\x0blower_bound\x18\t \x01(\x01R\nlowerBound\x12\x1f\n\x0bupper_bound\x18\n \x01(\x01R\nupperBoundB\r\n\x0b_average_msB\x0f\n\r_success_rate\"b\n\x0cPatternMatch\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n\x05start\x18\x02 \x01(\x05R\x05start\x12\x10\n\x03\x65nd\x18\x03 \x01(\x05R\x03\x65nd\x12\x16\n\x06groups\x18\x04 \x03(\tR\x06groups\"\xeb\x02\n\x14\x43reatePatternRequest\x12\x37\n\x04name\x18\x01 \x01(\tB#\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\xb8\xe5&\x01R\x04name\x12\x36\n\x0b\x64\x65scription\x18\x02 \x01(\tB\x14\xbaH\x11r\x0f\x18\xd0\x0f\x32\n^[^\\x00]*$R\x0b\x64\x65scription\x12,\n\x05regex\x18\x03 \x01(\x0b\x32\x16.mneme.v1.RegexPatternR\x05regex\x12\x35\n\x08semantic\x18\x04 \x01(\x0b\x32\x19.mneme.v1.SemanticPatternR\x08semantic\x12;\n\nstructural\x18\x05 \x01(\x0b\x32\x1b.mneme.v1.StructuralPatternR\nstructural\x12@\n\npattern_id\x18\x06 \x01(\tB!\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$\x98\xe5&\x01R\tpatternId\"D\n\x15\x43reatePatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"H\n\x11GetPatternRequest\x12\x33\n\x04name\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\"A\n\x12GetPatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"m\n\x13ListPatternsRequest\x12-\n\tpage_size\x18\x01 \x01(\x05\x42\x10\xbaH\x07\x1a\x05\x18\xe8\x07(\x00\x8a\xe5&\x02\x35\x30R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"\x8c\x01\n\x14ListPatternsResponse\x12-\n\x08patterns\x18\x01 \x03(\x0b\x32\x11.mneme.v1.PatternR\x08patterns\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n\ntotal_size\x18\x03 \x01(\x03R\ttotalSize\"\xc4\x01\n\x14UpdatePatternRequest\x12\x33\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternB\x06\xbaH\x03\xd8\x01\x03R\x07pattern\x12w\n\x0bupdate_mask\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB:\xbaH\x03\xc8\x01\x01\x92\xe5&0\n\x04name\n\x0b\x64\x65scription\n\x05regex\n\x08semantic\n\nstructuralR\nupdateMask\"D\n\x15UpdatePatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"}\n\x14\x44\x65letePatternRequest\x12\x33\n\x04name\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12\x30\n\x04\x65tag\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x18\x64\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04\x65tag\"D\n\x15\x44\x65letePatternResponse\x12+\n\x07pattern\x18\x01 \x01(\x0b\x32\x11.mneme.v1.PatternR\x07pattern\"b\n\x0cMatchVerdict\x12<\n\tmemory_id\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x08memoryId\x12\x14\n\x05right\x18\x02 \x01(\x08R\x05right\"\x93\x01\n\x1bRecordPatternMatchesRequest\x12\x33\n\x04name\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a\x10\x01\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12?\n\x08verdicts\x18\x02 \x03(\x0b\x32\x16.mneme.v1.MatchVerdictB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\xe8\x07R\x08verdicts\"L\n\x1cRecordPatternMatchesResponse\x12,\n\x05stats\x18\x01 \x01(\x0b\x32\x16.mneme.v1.PatternStatsR\x05stats\"\xa4\x01\n\x17ListPatternStatsRequest\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x18\xc8\x01\x32\x13^[^\\x00-\\x1f\\x7f]*$R\x04name\x12-\n\tpage_size\x18\x02 \x01(\x05\x42\x10\xbaH\x07\x1a\x05\x18\xe8\x07(\x00\x8a\xe5&\x02\x35\x30R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0fR\tpageToken\"p\n\x18ListPatternStatsResponse\x12,\n\x05stats\x18\x01 \x03(\x0b\x32\x16.mneme.v1.PatternStatsR\x05stats\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*]\n\x0bStructureOf\x12\x1c\n\x18STRUCTURE_OF_UNSPECIFIED\x10\x00\x12\x19\n\x15STRUCTURE_OF_METADATA\x10\x01\x12\x15\n\x11STRUCTURE_OF_TEXT\x10\x02\x42k\n\x08mneme.v1B\x0cPatternProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,6 +47,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STRUCTURALPATTERN'].fields_by_name['schema']._serialized_options = b'\252\345&\006\010\200\200\001\020 '
   _globals['_STRUCTURALPATTERN'].fields_by_name['target']._loaded_options = None
   _globals['_STRUCTURALPATTERN'].fields_by_name['target']._serialized_options = b'\272H\005\202\001\002\020\001\212\345&\010METADATA'
+  _globals['_PATTERN'].fields_by_name['id']._loaded_options = None
+  _globals['_PATTERN'].fields_by_name['id']._serialized_options = b'\272H\032r\030\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$'
   _globals['_PATTERN'].fields_by_name['name']._loaded_options = None
   _globals['_PATTERN'].fields_by_name['name']._serialized_options = b'\272H\034r\032\020\001\030\310\0012\023^[^\\x00-\\x1f\\x7f]*$\270\345&\001'
   _globals['_PATTERN'].fields_by_name['description']._loaded_options = None
@@ -85,8 +87,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTPATTERNSTATSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\007\032\005\030\350\007(\000\212\345&\00250'
   _globals['_LISTPATTERNSTATSREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_LISTPATTERNSTATSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\320\017'
-  _globals['_STRUCTUREOF']._serialized_start=3390
-  _globals['_STRUCTUREOF']._serialized_end=3483
+  _globals['_STRUCTUREOF']._serialized_start=3421
+  _globals['_STRUCTUREOF']._serialized_end=3514
   _globals['_REGEXPATTERN']._serialized_start=186
   _globals['_REGEXPATTERN']._serialized_end=254
   _globals['_SEMANTICPATTERN']._serialized_start=257
@@ -94,39 +96,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STRUCTURALPATTERN']._serialized_start=404
   _globals['_STRUCTURALPATTERN']._serialized_end=553
   _globals['_PATTERN']._serialized_start=556
-  _globals['_PATTERN']._serialized_end=965
-  _globals['_PATTERNSTATS']._serialized_start=968
-  _globals['_PATTERNSTATS']._serialized_end=1382
-  _globals['_PATTERNMATCH']._serialized_start=1384
-  _globals['_PATTERNMATCH']._serialized_end=1482
-  _globals['_CREATEPATTERNREQUEST']._serialized_start=1485
-  _globals['_CREATEPATTERNREQUEST']._serialized_end=1848
-  _globals['_CREATEPATTERNRESPONSE']._serialized_start=1850
-  _globals['_CREATEPATTERNRESPONSE']._serialized_end=1918
-  _globals['_GETPATTERNREQUEST']._serialized_start=1920
-  _globals['_GETPATTERNREQUEST']._serialized_end=1992
-  _globals['_GETPATTERNRESPONSE']._serialized_start=1994
-  _globals['_GETPATTERNRESPONSE']._serialized_end=2059
-  _globals['_LISTPATTERNSREQUEST']._serialized_start=2061
-  _globals['_LISTPATTERNSREQUEST']._serialized_end=2170
-  _globals['_LISTPATTERNSRESPONSE']._serialized_start=2173
-  _globals['_LISTPATTERNSRESPONSE']._serialized_end=2313
-  _globals['_UPDATEPATTERNREQUEST']._serialized_start=2316
-  _globals['_UPDATEPATTERNREQUEST']._serialized_end=2512
-  _globals['_UPDATEPATTERNRESPONSE']._serialized_start=2514
-  _globals['_UPDATEPATTERNRESPONSE']._serialized_end=2582
-  _globals['_DELETEPATTERNREQUEST']._serialized_start=2584
-  _globals['_DELETEPATTERNREQUEST']._serialized_end=2709
-  _globals['_DELETEPATTERNRESPONSE']._serialized_start=2711
-  _globals['_DELETEPATTERNRESPONSE']._serialized_end=2779
-  _globals['_MATCHVERDICT']._serialized_start=2781
-  _globals['_MATCHVERDICT']._serialized_end=2879
-  _globals['_RECORDPATTERNMATCHESREQUEST']._serialized_start=2882
-  _globals['_RECORDPATTERNMATCHESREQUEST']._serialized_end=3029
-  _globals['_RECORDPATTERNMATCHESRESPONSE']._serialized_start=3031
-  _globals['_RECORDPATTERNMATCHESRESPONSE']._serialized_end=3107
-  _globals['_LISTPATTERNSTATSREQUEST']._serialized_start=3110
-  _globals['_LISTPATTERNSTATSREQUEST']._serialized_end=3274
-  _globals['_LISTPATTERNSTATSRESPONSE']._serialized_start=3276
-  _globals['_LISTPATTERNSTATSRESPONSE']._serialized_end=3388
+  _globals['_PATTERN']._serialized_end=996
+  _globals['_PATTERNSTATS']._serialized_start=999
+  _globals['_PATTERNSTATS']._serialized_end=1413
+  _globals['_PATTERNMATCH']._serialized_start=1415
+  _globals['_PATTERNMATCH']._serialized_end=1513
+  _globals['_CREATEPATTERNREQUEST']._serialized_start=1516
+  _globals['_CREATEPATTERNREQUEST']._serialized_end=1879
+  _globals['_CREATEPATTERNRESPONSE']._serialized_start=1881
+  _globals['_CREATEPATTERNRESPONSE']._serialized_end=1949
+  _globals['_GETPATTERNREQUEST']._serialized_start=1951
+  _globals['_GETPATTERNREQUEST']._serialized_end=2023
+  _globals['_GETPATTERNRESPONSE']._serialized_start=2025
+  _globals['_GETPATTERNRESPONSE']._serialized_end=2090
+  _globals['_LISTPATTERNSREQUEST']._serialized_start=2092
+  _globals['_LISTPATTERNSREQUEST']._serialized_end=2201
+  _globals['_LISTPATTERNSRESPONSE']._serialized_start=2204
+  _globals['_LISTPATTERNSRESPONSE']._serialized_end=2344
+  _globals['_UPDATEPATTERNREQUEST']._serialized_start=2347
+  _globals['_UPDATEPATTERNREQUEST']._serialized_end=2543
+  _globals['_UPDATEPATTERNRESPONSE']._serialized_start=2545
+  _globals['_UPDATEPATTERNRESPONSE']._serialized_end=2613
+  _globals['_DELETEPATTERNREQUEST']._serialized_start=2615
+  _globals['_DELETEPATTERNREQUEST']._serialized_end=2740
+  _globals['_DELETEPATTERNRESPONSE']._serialized_start=2742
+  _globals['_DELETEPATTERNRESPONSE']._serialized_end=2810
+  _globals['_MATCHVERDICT']._serialized_start=2812
+  _globals['_MATCHVERDICT']._serialized_end=2910
+  _globals['_RECORDPATTERNMATCHESREQUEST']._serialized_start=2913
+  _globals['_RECORDPATTERNMATCHESREQUEST']._serialized_end=3060
+  _globals['_RECORDPATTERNMATCHESRESPONSE']._serialized_start=3062
+  _globals['_RECORDPATTERNMATCHESRESPONSE']._serialized_end=3138
+  _globals['_LISTPATTERNSTATSREQUEST']._serialized_start=3141
+  _globals['_LISTPATTERNSTATSREQUEST']._serialized_end=3305
+  _globals['_LISTPATTERNSTATSRESPONSE']._serialized_start=3307
+  _globals['_LISTPATTERNSTATSRESPONSE']._serialized_end=3419
 # @@protoc_insertion_point(module_scope)

@@ -2139,18 +2139,18 @@ export interface GetContextRequestInit {
    */
   topic: string;
   /**
-   * Of sessions serving this user, and what they taught; and of what is nobody's,
-   * see `only_own`. What another user's session or attempt taught is left out.
+   * Of sessions serving this user, and what they taught; and of what is nobody's.
+   * See `only_own`. What another user's session or attempt taught is left out.
    * Up to 200 characters, on one line; not blank.
    */
   userId?: string | undefined;
   /**
-   * Of this agent, and what is of none; see `only_own`.
+   * Of this agent, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   agentId?: string | undefined;
   /**
-   * Of this project, and what is of none; see `only_own`.
+   * Of this project, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   project?: string | undefined;
@@ -3906,7 +3906,7 @@ export interface RecallRequestInit {
    */
   scopes?: readonly MemoryKind[] | undefined;
   /**
-   * Of this agent, and what is of none; see `only_own`.
+   * Of this agent, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   agentId?: string | undefined;
@@ -3923,7 +3923,7 @@ export interface RecallRequestInit {
    */
   userId?: string | undefined;
   /**
-   * Of this project, and what is of none; see `only_own`.
+   * Of this project, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    */
   project?: string | undefined;
@@ -4608,7 +4608,7 @@ export interface SearchMemoriesRequestInit {
    */
   query: string;
   /**
-   * Which memories; see `only_own`.
+   * Which memories. See `only_own`.
    */
   filter?: MemoryFilterInit | undefined;
   /**
@@ -6177,6 +6177,7 @@ export interface MemoryChanges {
 export interface PatternChanges {
   /**
    * Unique in the tenant: as it was given, or a ULID.
+   * Up to 200 characters, on one line.
    */
   id: string;
   /**

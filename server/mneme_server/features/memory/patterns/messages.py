@@ -31,6 +31,7 @@ _KINDS = ("regex", "semantic", "structural")
 
 def _definition(message: pb.Pattern | pb.CreatePatternRequest, path: str) -> Definition:
     within = f"{path}." if path else ""
+    schema = json_of(message.structural, "schema", f"{within}structural")
     given = [kind for kind in _KINDS if message.HasField(kind)]
     if len(given) != 1:
         raise InvalidArgument(
@@ -48,7 +49,6 @@ def _definition(message: pb.Pattern | pb.CreatePatternRequest, path: str) -> Def
         return Semantic(message.semantic.text, message.semantic.threshold)
     if not message.structural.HasField("schema"):
         raise _missing(f"{within}structural.schema")
-    schema = json_of(message.structural, "schema", f"{within}structural")
     return Structural(canonical_json(schema), StructureOf(message.structural.target))
 
 

@@ -247,8 +247,8 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   topic: string;
 
   /**
-   * Of sessions serving this user, and what they taught; and of what is nobody's,
-   * see `only_own`. What another user's session or attempt taught is left out.
+   * Of sessions serving this user, and what they taught; and of what is nobody's.
+   * See `only_own`. What another user's session or attempt taught is left out.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string user_id = 2;
@@ -256,7 +256,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   userId?: string;
 
   /**
-   * Of this agent, and what is of none; see `only_own`.
+   * Of this agent, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string agent_id = 3;
@@ -264,7 +264,7 @@ export type GetContextRequest = Message<"mneme.v1.GetContextRequest"> & {
   agentId?: string;
 
   /**
-   * Of this project, and what is of none; see `only_own`.
+   * Of this project, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string project = 4;
@@ -361,8 +361,8 @@ export type GetContextRequestJson = {
   topic?: string;
 
   /**
-   * Of sessions serving this user, and what they taught; and of what is nobody's,
-   * see `only_own`. What another user's session or attempt taught is left out.
+   * Of sessions serving this user, and what they taught; and of what is nobody's.
+   * See `only_own`. What another user's session or attempt taught is left out.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string user_id = 2;
@@ -370,7 +370,7 @@ export type GetContextRequestJson = {
   userId?: string;
 
   /**
-   * Of this agent, and what is of none; see `only_own`.
+   * Of this agent, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string agent_id = 3;
@@ -378,7 +378,7 @@ export type GetContextRequestJson = {
   agentId?: string;
 
   /**
-   * Of this project, and what is of none; see `only_own`.
+   * Of this project, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string project = 4;

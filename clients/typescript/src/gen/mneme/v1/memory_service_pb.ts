@@ -1890,7 +1890,7 @@ export type SearchMemoriesRequest = Message<"mneme.v1.SearchMemoriesRequest"> & 
   query: string;
 
   /**
-   * Which memories; see `only_own`.
+   * Which memories. See `only_own`.
    *
    * @generated from field: mneme.v1.MemoryFilter filter = 2;
    */
@@ -1956,7 +1956,7 @@ export type SearchMemoriesRequestJson = {
   query?: string;
 
   /**
-   * Which memories; see `only_own`.
+   * Which memories. See `only_own`.
    *
    * @generated from field: mneme.v1.MemoryFilter filter = 2;
    */

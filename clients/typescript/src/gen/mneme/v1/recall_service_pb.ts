@@ -162,7 +162,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   scopes: string[];
 
   /**
-   * Of this agent, and what is of none; see `only_own`.
+   * Of this agent, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string agent_id = 3;
@@ -188,7 +188,7 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
   userId?: string;
 
   /**
-   * Of this project, and what is of none; see `only_own`.
+   * Of this project, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string project = 6;
@@ -380,7 +380,7 @@ export type RecallRequestJson = {
   scopes?: string[];
 
   /**
-   * Of this agent, and what is of none; see `only_own`.
+   * Of this agent, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string agent_id = 3;
@@ -406,7 +406,7 @@ export type RecallRequestJson = {
   userId?: string;
 
   /**
-   * Of this project, and what is of none; see `only_own`.
+   * Of this project, and what is of none. See `only_own`.
    * Up to 200 characters, on one line; not blank.
    *
    * @generated from field: optional string project = 6;
