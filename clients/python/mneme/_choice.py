@@ -120,6 +120,12 @@ class BaseChooser(Generic[ClientT]):
         self, among: Iterable[Option] | None, state: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """The fields of the request for a choice."""
+        if isinstance(among, str | Mapping):
+            raise ArgumentError(f"among: should be a list of options, not {among!r}")
+        if state is not None and not isinstance(state, Mapping):
+            raise ArgumentError(
+                f'state: should be an object like {{"task_type": "auth"}}, not {state!r}'
+            )
         options = list(self._functions) if among is None else list(among)
         if not options:
             raise ArgumentError("there is nothing to choose from: name options, or decorate some")

@@ -110,6 +110,14 @@ export class Chooser {
   async #chosen<O extends Option>(among: readonly O[], state: JsonObject): Promise<Choice<O>> {
     const { algorithm = ALGORITHM, config = {}, explore = true } = this.#options;
     const sessionId = this.#sessionId;
+    if (!Array.isArray(among)) {
+      throw new TypeError(`among: should be a list of options, not ${JSON.stringify(among)}`);
+    }
+    if (typeof state !== "object" || state === null || Array.isArray(state)) {
+      throw new TypeError(
+        `state: should be an object like {"task_type": "auth"}, not ${JSON.stringify(state)}`,
+      );
+    }
     if (among.length === 0) {
       throw new TypeError("there is nothing to choose from: name options");
     }

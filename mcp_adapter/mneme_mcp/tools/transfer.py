@@ -25,6 +25,8 @@ _PATIENCE_S = 120.0
     "starts from that and learns its own steps again. freeze_encoder: the same, but what "
     "encodes states no longer changes (networks only).",
     similarity_threshold=...,
+    dry_run="Change nothing; tell what it would be worth.",
+    undo="Take back what the target took over; it learns its own steps again.",
 )
 class TransferArguments(SnakeArguments):
     """From where to where."""
@@ -43,6 +45,7 @@ class TransferOutput(SnakeOutput):
     performance_after_transfer: float | None = None
     improvement: float | None = None
     not_measured: str = ""
+    worth: str = ""
 
 
 async def transfer(call: Call, given: TransferArguments) -> Reply:
@@ -63,13 +66,11 @@ async def transfer(call: Call, given: TransferArguments) -> Reply:
         performance_after_transfer=_worth(after),
         improvement=answer.improvement,
         not_measured=before.refused or after.refused,
+        worth=answer.worth,
     )
     taken = counted(answer.parameters_transferred, "number")
-    gain = f"What that is worth to {given.target_session_id} was not measured."
-    if answer.improvement is not None:
-        gain = f"That is worth {answer.improvement:+.3g} per episode."
     alike = f"the similarity of the tasks is {output.task_similarity:.2f}"
-    return Reply(f"{taken} taken over; {alike}. {gain} {output.not_measured}".rstrip(), output)
+    return Reply(f"{taken} taken over; {alike}. {answer.worth}".rstrip(), output)
 
 
 def _worth(found: OffPolicyEvaluation) -> float | None:

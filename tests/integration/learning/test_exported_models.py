@@ -43,7 +43,8 @@ def taught(api: Api, session_id: str = "session", rewards: tuple[float, ...] = (
 def large(api: Api) -> Session:
     """A session whose model takes many messages."""
     session = Session(api, "linucb", config={"features": 256})
-    session.record(*(step({"size": n}, f"action {n}", 1.0, terminated=True) for n in range(4)))
+    facts = {f"fact {n}": True for n in range(255)}
+    session.record(*(step(facts, f"action {n}", 1.0, terminated=True) for n in range(4)))
     return session
 
 

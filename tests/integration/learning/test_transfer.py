@@ -57,7 +57,73 @@ def test_what_a_transfer_is_worth_is_measured_by_the_targets_own_steps(api: Api)
         found.performance_after_transfer.doubly_robust.value
         - found.performance_baseline.doubly_robust.value
     )
+    assert found.gain.value == found.improvement
+    assert found.gain.low < found.gain.value < found.gain.high
+    assert found.worth.startswith("With the transfer an episode of the target brings ")
+    assert found.applied
     assert target.stored().transitions == 500
+
+
+def opposite(session: Session, count: int) -> None:
+    """Tell a session that what is worth most elsewhere is worth least."""
+    for n in range(count):
+        action = STRATEGIES[n % len(STRATEGIES)]
+        session.tell(TASK, action, 0.0 if action == STRATEGIES[0] else 1.0)
+
+
+@pytest.mark.parametrize("steps", [8, 200])
+def test_where_rewards_are_opposite_nothing_is_transferred(api: Api, steps: int) -> None:
+    source = Session(api, "linucb", "source")
+    for n in range(200):
+        action = STRATEGIES[n % len(STRATEGIES)]
+        source.tell(TASK, action, 1.0 if action == STRATEGIES[0] else 0.0)
+    target = Session(api, "linucb", "target")
+    opposite(target, steps)
+    before = target.values(TASK)
+    dry = transfer(api, "source", "target", dry_run=True)
+    assert not dry.applied
+    assert dry.task_similarity.overall == 0.0
+    assert dry.task_similarity.reward_agreement.high < 0.5
+    with refused() as failure:
+        transfer(api, "source", "target", similarity_threshold=0.01)
+    assert failure.code == grpc.StatusCode.FAILED_PRECONDITION
+    assert "Rewards speak against it" in failure.message
+    assert target.values(TASK) == before
+
+
+def test_a_target_without_steps_is_told_what_is_not_known_and_begins_with_it(api: Api) -> None:
+    source = Session(api, "thompson", "source")
+    teach(source, 300)
+    target = Session(api, "thompson", "target")
+    dry = transfer(api, "source", "target", dry_run=True)
+    assert not dry.applied
+    assert dry.task_similarity.why.startswith("Nothing of the tasks can be compared yet")
+    assert dry.worth.startswith("The target has no steps yet, so that what the transfer is worth")
+    assert not target.stored().trained
+    assert not target.stored().known_actions
+    found = transfer(api, "source", "target")
+    assert found.applied
+    assert found.worth == dry.worth
+    assert target.values(TASK) == pytest.approx(source.values(TASK))
+
+
+@pytest.mark.parametrize("algorithm", ["linucb", "q_learning"])
+def test_a_transfer_can_be_taken_back(server: LocalServer, api: Api, algorithm: str) -> None:
+    teach(Session(api, algorithm, "source"), 300)
+    target, twin = Session(api, algorithm, "target"), Session(api, algorithm, "twin")
+    with refused() as failure:
+        transfer(api, "source", "target", undo=True)
+    assert "nothing of the learning session 'source' was transferred" in failure.message
+    for session in (target, twin):
+        teach(session, 60)
+    transfer(api, "source", "target", similarity_threshold=0)
+    assert target.values(TASK) != twin.values(TASK)
+    for session in (target, twin):
+        session.tell(TASK, STRATEGIES[1], 1.0)
+    assert transfer(api, "source", "target", undo=True).worth
+    assert target.values(TASK) == twin.values(TASK)
+    server.close_tenant(api.tenant_id)
+    assert target.values(TASK) == twin.values(TASK)
 
 
 def test_tasks_that_are_not_alike_are_refused_and_nothing_changes(api: Api) -> None:

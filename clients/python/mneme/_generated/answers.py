@@ -549,6 +549,29 @@ class BackupResult(Answer[admin_service_pb2.BackupResult], of=admin_service_pb2.
     """Its SHA-256, hex."""
 
 
+class BestPolicy(Answer[learning_pb2.BestPolicy], of=learning_pb2.BestPolicy):
+    """BestPolicy is the best policy so far of a session of sac, td3 or ddpg, whose
+    policy may become worse while it learns.
+    """
+
+    avg_reward: float
+    """The mean reward of the five episodes that it was judged by, with what was
+    explored in them.
+    """
+
+    episode: int
+    """How many episodes had ended by then."""
+
+    recent_avg_reward: float
+    """The mean reward of the latest five."""
+
+    chooses: bool
+    """Whether it chooses where nothing is explored, since the latest five are
+    surely worse (by more than two standard errors); the config's `policy` can
+    have the newest one choose.
+    """
+
+
 class BoxSpace(Answer[learning_pb2.BoxSpace], of=learning_pb2.BoxSpace):
     """BoxSpace has as many real numbers as bounds."""
 
@@ -2635,6 +2658,11 @@ class Explanation(Answer[learning_trust_pb2.Explanation], of=learning_trust_pb2.
     decision_path: list[str]
     """The decision in sentences."""
 
+    unknown: str
+    """Why nothing can be explained, in a sentence: too little was learned, or a
+    table never saw the state. There are no figures then. Empty if it can.
+    """
+
 
 class ExportEpisodesResponse(
     Answer[skill_service_pb2.ExportEpisodesResponse], of=skill_service_pb2.ExportEpisodesResponse
@@ -2695,6 +2723,15 @@ class FeatureImportance(
 
     importance: float
     """How much it adds to what is explained, or takes from it if negative."""
+
+    low: float | None
+    """The lower end of its 95 % interval, given how much was learned; unset for
+    algorithms that do not know how sure they are of values (those with
+    networks).
+    """
+
+    high: float | None
+    """The upper end."""
 
 
 class FeedbackResponse(
@@ -2948,7 +2985,12 @@ class GateVerdict(Answer[learning_trust_pb2.GateVerdict], of=learning_trust_pb2.
     """
 
     why: str
-    """The same in a sentence."""
+    """The same in sentences."""
+
+    rewards_beyond_range: int
+    """Rewards that were below lowest_reward or above highest_reward. They count as
+    the nearer of the two, so that the gain is not that of the rewards.
+    """
 
 
 class GetAlertRuleResponse(
@@ -3685,6 +3727,15 @@ class LearningMetrics(Answer[learning_pb2.LearningMetrics], of=learning_pb2.Lear
 
     history: list[MetricsPoint]
     """Points for a chart, oldest first, evenly chosen among all episodes."""
+
+    best_policy: BestPolicy
+    """The best policy so far; unset where none is kept."""
+
+    notes: list[str]
+    """What should be known, in sentences: that the world has changed, that another
+    policy than the newest one chooses, that rewards settled at nothing, or that
+    they are too small or too large for the algorithm.
+    """
 
 
 class LearningSession(Answer[learning_pb2.LearningSession], of=learning_pb2.LearningSession):
@@ -6645,7 +6696,9 @@ class TaskSimilarity(
     """
 
     overall: float
-    """The geometric mean of the parts that were measured; 0 if none could be."""
+    """The geometric mean of the parts that were measured; 0 if none could be, as
+    with a target that has no steps yet.
+    """
 
     features: float | None
     """The features that both have, as a share of those that either has. Unset if
@@ -6662,13 +6715,20 @@ class TaskSimilarity(
     """
 
     rewards: float | None
-    """How alike the rewards are when both took the same action in similar states:
-    1 minus the mean difference, as a share of the range. Unset unless both did
-    so 3 times.
+    """How alike the rewards are: `reward_agreement` as a share. Unset if its
+    interval is too wide to tell agreement from none.
     """
 
     why: str
-    """The same in a sentence."""
+    """The same in sentences."""
+
+    reward_agreement: Estimate
+    """By how much the target's rewards go up where those of the source are 1
+    higher, for the same action in similar states: 1 if they are the same, below
+    0 if the target rewards what the source does not. If it is surely below 0.5,
+    the rewards contradict each other. Unset unless the target has 5 steps whose
+    actions the source took 5 times.
+    """
 
 
 class Tenant(Answer[admin_service_pb2.Tenant], of=admin_service_pb2.Tenant):
@@ -6961,6 +7021,17 @@ class TransferResponse(
     """How much more that is, according to the doubly robust estimates; unset
     unless both could be measured.
     """
+
+    gain: Estimate
+    """The same with its 95 % interval, which is too wide rather than too narrow:
+    both are judged by the same steps.
+    """
+
+    worth: str
+    """What the transfer is worth, or why that cannot be told, in sentences."""
+
+    applied: bool
+    """Whether it was done: not by a dry run."""
 
 
 class TrendLevel(Answer[reflect_service_pb2.TrendLevel], of=reflect_service_pb2.TrendLevel):
@@ -7407,6 +7478,7 @@ __all__ = [
     "AssignTreatmentResponse",
     "BackupResponse",
     "BackupResult",
+    "BestPolicy",
     "BoxSpace",
     "BrokenChain",
     "CancelOperationResponse",

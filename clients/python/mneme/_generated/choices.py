@@ -101,6 +101,7 @@ ConvergenceStatusChoice = Literal[
     "learning",
     "converging",
     "converged",
+    "settled",
 ]
 
 DeliveryStateChoice = Literal[

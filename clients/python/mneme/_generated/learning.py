@@ -1078,22 +1078,27 @@ class LearningMethods(SyncCaller):
         *,
         transfer_type: TransferTypeChoice | None = None,
         similarity_threshold: float | None = None,
+        dry_run: bool | None = None,
+        undo: bool | None = None,
         timeout: float | None = None,
     ) -> TransferResponse:
         """Transfers what one session has learned to another one of the same
         algorithm, if their tasks are alike enough, and reports what that is worth
-        to the other one. Actions are matched by their names. The transfer is
-        durable when the call returns.
+        to the other one, before it is done (dry_run) and when it is. Actions are
+        matched by their names. The transfer is durable when the call returns, and
+        can be taken back (undo).
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the source has learned nothing yet;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
-        enough, the algorithms, spaces or settings do not fit each other, the
-        algorithm has no encoder to freeze, or the target has ended;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        enough, their rewards contradict each other, the target would surely earn
+        less, the algorithms, spaces or settings do not fit each other, the algorithm
+        has no encoder to freeze, the target has ended, or nothing was transferred
+        that could be taken back; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             source_session_id: The session that has learned. It is not changed. Required; up to
@@ -1101,7 +1106,17 @@ class LearningMethods(SyncCaller):
             target_session_id: The session that is to know it, too. Required; up to 200
                 characters, on one line.
             transfer_type: What to take over. Default: FINE_TUNE.
-            similarity_threshold: How alike the tasks must be. 0 to 1. Default: 0.7.
+            similarity_threshold: How alike the tasks must be. Whatever it is, nothing is
+                transferred if their rewards contradict each other, or if the target would
+                surely earn less; at 0, the transfer is done in any case. Where nothing of the
+                tasks can be compared yet, as the target has no steps, it does not apply. 0 to
+                1. Default: 0.7.
+            dry_run: True to change nothing, and to return what the transfer would be worth,
+                also if it would be refused.
+            undo: True to take back what the target took over, of this source and of any other:
+                it learns all of its own steps again, and knows what they teach and nothing
+                else. What Train taught it besides is gone, and gates begin anew. The other
+                fields are ignored, and of the answer only `worth` is set.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1114,6 +1129,8 @@ class LearningMethods(SyncCaller):
                 "target_session_id": target_session_id,
                 "transfer_type": transfer_type,
                 "similarity_threshold": similarity_threshold,
+                "dry_run": dry_run,
+                "undo": undo,
             },
             timeout,
         )
@@ -2060,22 +2077,27 @@ class AsyncLearningMethods(AsyncCaller):
         *,
         transfer_type: TransferTypeChoice | None = None,
         similarity_threshold: float | None = None,
+        dry_run: bool | None = None,
+        undo: bool | None = None,
         timeout: float | None = None,
     ) -> TransferResponse:
         """Transfers what one session has learned to another one of the same
         algorithm, if their tasks are alike enough, and reports what that is worth
-        to the other one. Actions are matched by their names. The transfer is
-        durable when the call returns.
+        to the other one, before it is done (dry_run) and when it is. Actions are
+        matched by their names. The transfer is durable when the call returns, and
+        can be taken back (undo).
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the source has learned nothing yet;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
-        enough, the algorithms, spaces or settings do not fit each other, the
-        algorithm has no encoder to freeze, or the target has ended;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        enough, their rewards contradict each other, the target would surely earn
+        less, the algorithms, spaces or settings do not fit each other, the algorithm
+        has no encoder to freeze, the target has ended, or nothing was transferred
+        that could be taken back; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
 
         Args:
             source_session_id: The session that has learned. It is not changed. Required; up to
@@ -2083,7 +2105,17 @@ class AsyncLearningMethods(AsyncCaller):
             target_session_id: The session that is to know it, too. Required; up to 200
                 characters, on one line.
             transfer_type: What to take over. Default: FINE_TUNE.
-            similarity_threshold: How alike the tasks must be. 0 to 1. Default: 0.7.
+            similarity_threshold: How alike the tasks must be. Whatever it is, nothing is
+                transferred if their rewards contradict each other, or if the target would
+                surely earn less; at 0, the transfer is done in any case. Where nothing of the
+                tasks can be compared yet, as the target has no steps, it does not apply. 0 to
+                1. Default: 0.7.
+            dry_run: True to change nothing, and to return what the transfer would be worth,
+                also if it would be refused.
+            undo: True to take back what the target took over, of this source and of any other:
+                it learns all of its own steps again, and knows what they teach and nothing
+                else. What Train taught it besides is gone, and gates begin anew. The other
+                fields are ignored, and of the answer only `worth` is set.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -2096,6 +2128,8 @@ class AsyncLearningMethods(AsyncCaller):
                 "target_session_id": target_session_id,
                 "transfer_type": transfer_type,
                 "similarity_threshold": similarity_threshold,
+                "dry_run": dry_run,
+                "undo": undo,
             },
             timeout,
         )

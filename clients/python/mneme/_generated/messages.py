@@ -297,6 +297,7 @@ from mneme.v1.learning_import_pb2 import (
 from mneme.v1.learning_pb2 import (
     Action,
     ActionScore,
+    BestPolicy,
     BoxSpace,
     ConvergenceStatus,
     DictSpace,
@@ -630,6 +631,7 @@ __all__ = [
     "BackupResponse",
     "BackupResult",
     "Baseline",
+    "BestPolicy",
     "BoxSpace",
     "BrokenChain",
     "BroughtKind",

@@ -1329,6 +1329,14 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "similarity_threshold": Parameter(
             "number", "How alike the tasks must be.", optional=True, least=0, most=1, default=0.7
         ),
+        "dry_run": Parameter(
+            "flag",
+            "True to change nothing, and to return what the transfer would be worth, also if it would be refused.",
+        ),
+        "undo": Parameter(
+            "flag",
+            "True to take back what the target took over, of this source and of any other: it learns all of its own steps again, and knows what they teach and nothing else.",
+        ),
     },
     "end_learning_session": {
         "session_id": Parameter("text", "The session.", required=True, most=200),

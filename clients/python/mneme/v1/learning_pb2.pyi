@@ -33,6 +33,7 @@ class ConvergenceStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONVERGENCE_STATUS_LEARNING: _ClassVar[ConvergenceStatus]
     CONVERGENCE_STATUS_CONVERGING: _ClassVar[ConvergenceStatus]
     CONVERGENCE_STATUS_CONVERGED: _ClassVar[ConvergenceStatus]
+    CONVERGENCE_STATUS_SETTLED: _ClassVar[ConvergenceStatus]
 
 class LossTrend(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -51,6 +52,7 @@ CONVERGENCE_STATUS_INITIALIZING: ConvergenceStatus
 CONVERGENCE_STATUS_LEARNING: ConvergenceStatus
 CONVERGENCE_STATUS_CONVERGING: ConvergenceStatus
 CONVERGENCE_STATUS_CONVERGED: ConvergenceStatus
+CONVERGENCE_STATUS_SETTLED: ConvergenceStatus
 LOSS_TREND_UNSPECIFIED: LossTrend
 LOSS_TREND_DECREASING: LossTrend
 LOSS_TREND_STABLE: LossTrend
@@ -286,8 +288,20 @@ class MetricsPoint(_message.Message):
     recorded_at: _timestamp_pb2.Timestamp
     def __init__(self, episode: _Optional[int] = ..., transitions: _Optional[int] = ..., episode_reward: _Optional[float] = ..., moving_avg_reward: _Optional[float] = ..., loss: _Optional[float] = ..., value_mean: _Optional[float] = ..., gradient_norm: _Optional[float] = ..., exploration_rate: _Optional[float] = ..., recorded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class BestPolicy(_message.Message):
+    __slots__ = ("avg_reward", "episode", "recent_avg_reward", "chooses")
+    AVG_REWARD_FIELD_NUMBER: _ClassVar[int]
+    EPISODE_FIELD_NUMBER: _ClassVar[int]
+    RECENT_AVG_REWARD_FIELD_NUMBER: _ClassVar[int]
+    CHOOSES_FIELD_NUMBER: _ClassVar[int]
+    avg_reward: float
+    episode: int
+    recent_avg_reward: float
+    chooses: bool
+    def __init__(self, avg_reward: _Optional[float] = ..., episode: _Optional[int] = ..., recent_avg_reward: _Optional[float] = ..., chooses: _Optional[bool] = ...) -> None: ...
+
 class LearningMetrics(_message.Message):
-    __slots__ = ("episodes_completed", "transitions", "total_reward", "avg_reward", "moving_avg_reward", "convergence_score", "convergence_status", "loss_trend", "exploration_rate", "updates", "training_time", "history")
+    __slots__ = ("episodes_completed", "transitions", "total_reward", "avg_reward", "moving_avg_reward", "convergence_score", "convergence_status", "loss_trend", "exploration_rate", "updates", "training_time", "history", "best_policy", "notes")
     EPISODES_COMPLETED_FIELD_NUMBER: _ClassVar[int]
     TRANSITIONS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_REWARD_FIELD_NUMBER: _ClassVar[int]
@@ -300,6 +314,8 @@ class LearningMetrics(_message.Message):
     UPDATES_FIELD_NUMBER: _ClassVar[int]
     TRAINING_TIME_FIELD_NUMBER: _ClassVar[int]
     HISTORY_FIELD_NUMBER: _ClassVar[int]
+    BEST_POLICY_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     episodes_completed: int
     transitions: int
     total_reward: float
@@ -312,7 +328,9 @@ class LearningMetrics(_message.Message):
     updates: int
     training_time: _duration_pb2.Duration
     history: _containers.RepeatedCompositeFieldContainer[MetricsPoint]
-    def __init__(self, episodes_completed: _Optional[int] = ..., transitions: _Optional[int] = ..., total_reward: _Optional[float] = ..., avg_reward: _Optional[float] = ..., moving_avg_reward: _Optional[float] = ..., convergence_score: _Optional[float] = ..., convergence_status: _Optional[_Union[ConvergenceStatus, str]] = ..., loss_trend: _Optional[_Union[LossTrend, str]] = ..., exploration_rate: _Optional[float] = ..., updates: _Optional[int] = ..., training_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., history: _Optional[_Iterable[_Union[MetricsPoint, _Mapping]]] = ...) -> None: ...
+    best_policy: BestPolicy
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, episodes_completed: _Optional[int] = ..., transitions: _Optional[int] = ..., total_reward: _Optional[float] = ..., avg_reward: _Optional[float] = ..., moving_avg_reward: _Optional[float] = ..., convergence_score: _Optional[float] = ..., convergence_status: _Optional[_Union[ConvergenceStatus, str]] = ..., loss_trend: _Optional[_Union[LossTrend, str]] = ..., exploration_rate: _Optional[float] = ..., updates: _Optional[int] = ..., training_time: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., history: _Optional[_Iterable[_Union[MetricsPoint, _Mapping]]] = ..., best_policy: _Optional[_Union[BestPolicy, _Mapping]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ExportedModel(_message.Message):
     __slots__ = ("name", "size_bytes", "sha256", "exported_at")

@@ -451,30 +451,40 @@ class ShapeRewardResponse(_message.Message):
     def __init__(self, extrinsic_reward: _Optional[float] = ..., intrinsic_reward: _Optional[float] = ..., shaped_reward: _Optional[float] = ..., components: _Optional[_Union[_learning_trust_pb2.ShapingComponents, _Mapping]] = ..., keeps_best_policy: _Optional[bool] = ..., why: _Optional[str] = ...) -> None: ...
 
 class TransferRequest(_message.Message):
-    __slots__ = ("source_session_id", "target_session_id", "transfer_type", "similarity_threshold")
+    __slots__ = ("source_session_id", "target_session_id", "transfer_type", "similarity_threshold", "dry_run", "undo")
     SOURCE_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TARGET_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSFER_TYPE_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    UNDO_FIELD_NUMBER: _ClassVar[int]
     source_session_id: str
     target_session_id: str
     transfer_type: _learning_trust_pb2.TransferType
     similarity_threshold: float
-    def __init__(self, source_session_id: _Optional[str] = ..., target_session_id: _Optional[str] = ..., transfer_type: _Optional[_Union[_learning_trust_pb2.TransferType, str]] = ..., similarity_threshold: _Optional[float] = ...) -> None: ...
+    dry_run: bool
+    undo: bool
+    def __init__(self, source_session_id: _Optional[str] = ..., target_session_id: _Optional[str] = ..., transfer_type: _Optional[_Union[_learning_trust_pb2.TransferType, str]] = ..., similarity_threshold: _Optional[float] = ..., dry_run: _Optional[bool] = ..., undo: _Optional[bool] = ...) -> None: ...
 
 class TransferResponse(_message.Message):
-    __slots__ = ("task_similarity", "parameters_transferred", "performance_baseline", "performance_after_transfer", "improvement")
+    __slots__ = ("task_similarity", "parameters_transferred", "performance_baseline", "performance_after_transfer", "improvement", "gain", "worth", "applied")
     TASK_SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_TRANSFERRED_FIELD_NUMBER: _ClassVar[int]
     PERFORMANCE_BASELINE_FIELD_NUMBER: _ClassVar[int]
     PERFORMANCE_AFTER_TRANSFER_FIELD_NUMBER: _ClassVar[int]
     IMPROVEMENT_FIELD_NUMBER: _ClassVar[int]
+    GAIN_FIELD_NUMBER: _ClassVar[int]
+    WORTH_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
     task_similarity: _learning_trust_pb2.TaskSimilarity
     parameters_transferred: int
     performance_baseline: _learning_trust_pb2.OffPolicyEvaluation
     performance_after_transfer: _learning_trust_pb2.OffPolicyEvaluation
     improvement: float
-    def __init__(self, task_similarity: _Optional[_Union[_learning_trust_pb2.TaskSimilarity, _Mapping]] = ..., parameters_transferred: _Optional[int] = ..., performance_baseline: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., performance_after_transfer: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., improvement: _Optional[float] = ...) -> None: ...
+    gain: _learning_trust_pb2.Estimate
+    worth: str
+    applied: bool
+    def __init__(self, task_similarity: _Optional[_Union[_learning_trust_pb2.TaskSimilarity, _Mapping]] = ..., parameters_transferred: _Optional[int] = ..., performance_baseline: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., performance_after_transfer: _Optional[_Union[_learning_trust_pb2.OffPolicyEvaluation, _Mapping]] = ..., improvement: _Optional[float] = ..., gain: _Optional[_Union[_learning_trust_pb2.Estimate, _Mapping]] = ..., worth: _Optional[str] = ..., applied: _Optional[bool] = ...) -> None: ...
 
 class EndLearningSessionRequest(_message.Message):
     __slots__ = ("session_id", "skip_export", "min_performance", "skip_skill")

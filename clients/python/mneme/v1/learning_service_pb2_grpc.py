@@ -459,18 +459,21 @@ class LearningServiceServicer:
     def Transfer(self, request, context):
         """Transfers what one session has learned to another one of the same
         algorithm, if their tasks are alike enough, and reports what that is worth
-        to the other one. Actions are matched by their names. The transfer is
-        durable when the call returns.
+        to the other one, before it is done (dry_run) and when it is. Actions are
+        matched by their names. The transfer is durable when the call returns, and
+        can be taken back (undo).
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the source has learned nothing yet;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
-        enough, the algorithms, spaces or settings do not fit each other, the
-        algorithm has no encoder to freeze, or the target has ended;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        enough, their rewards contradict each other, the target would surely earn
+        less, the algorithms, spaces or settings do not fit each other, the algorithm
+        has no encoder to freeze, the target has ended, or nothing was transferred
+        that could be taken back; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

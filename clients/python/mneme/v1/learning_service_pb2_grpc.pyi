@@ -285,18 +285,21 @@ class LearningServiceStub:
     Transfer: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]
     """Transfers what one session has learned to another one of the same
     algorithm, if their tasks are alike enough, and reports what that is worth
-    to the other one. Actions are matched by their names. The transfer is
-    durable when the call returns.
+    to the other one, before it is done (dry_run) and when it is. Actions are
+    matched by their names. The transfer is durable when the call returns, and
+    can be taken back (undo).
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (MODEL_NOT_TRAINED) when the source has learned nothing yet;
     FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
-    enough, the algorithms, spaces or settings do not fit each other, the
-    algorithm has no encoder to freeze, or the target has ended;
-    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned comes from a version of its algorithm that this server does not have;
-    DATA_LOSS when what the session has learned is damaged in storage.
+    enough, their rewards contradict each other, the target would surely earn
+    less, the algorithms, spaces or settings do not fit each other, the algorithm
+    has no encoder to freeze, the target has ended, or nothing was transferred
+    that could be taken back; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     EndLearningSession: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.EndLearningSessionRequest, _learning_service_pb2.EndLearningSessionResponse]
     """Ends a session: what it has learned is saved, and exported as an archive that
@@ -584,18 +587,21 @@ class LearningServiceAsyncStub(LearningServiceStub):
     Transfer: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.TransferRequest, _learning_service_pb2.TransferResponse]  # type: ignore[assignment]
     """Transfers what one session has learned to another one of the same
     algorithm, if their tasks are alike enough, and reports what that is worth
-    to the other one. Actions are matched by their names. The transfer is
-    durable when the call returns.
+    to the other one, before it is done (dry_run) and when it is. Actions are
+    matched by their names. The transfer is durable when the call returns, and
+    can be taken back (undo).
 
     Scope: learn. Repeatable: no.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     (MODEL_NOT_TRAINED) when the source has learned nothing yet;
     FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
-    enough, the algorithms, spaces or settings do not fit each other, the
-    algorithm has no encoder to freeze, or the target has ended;
-    FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-    learned comes from a version of its algorithm that this server does not have;
-    DATA_LOSS when what the session has learned is damaged in storage.
+    enough, their rewards contradict each other, the target would surely earn
+    less, the algorithms, spaces or settings do not fit each other, the algorithm
+    has no encoder to freeze, the target has ended, or nothing was transferred
+    that could be taken back; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+    what the session has learned comes from a version of its algorithm that this
+    server does not have; DATA_LOSS when what the session has learned is damaged
+    in storage.
     """
     EndLearningSession: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.EndLearningSessionRequest, _learning_service_pb2.EndLearningSessionResponse]  # type: ignore[assignment]
     """Ends a session: what it has learned is saved, and exported as an archive that
@@ -982,18 +988,21 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_learning_service_pb2.TransferResponse, _abc.Awaitable[_learning_service_pb2.TransferResponse]]:
         """Transfers what one session has learned to another one of the same
         algorithm, if their tasks are alike enough, and reports what that is worth
-        to the other one. Actions are matched by their names. The transfer is
-        durable when the call returns.
+        to the other one, before it is done (dry_run) and when it is. Actions are
+        matched by their names. The transfer is durable when the call returns, and
+        can be taken back (undo).
 
         Scope: learn. Repeatable: no.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         (MODEL_NOT_TRAINED) when the source has learned nothing yet;
         FAILED_PRECONDITION (CONSTRAINT_VIOLATION) when the tasks are not alike
-        enough, the algorithms, spaces or settings do not fit each other, the
-        algorithm has no encoder to freeze, or the target has ended;
-        FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when what the session has
-        learned comes from a version of its algorithm that this server does not have;
-        DATA_LOSS when what the session has learned is damaged in storage.
+        enough, their rewards contradict each other, the target would surely earn
+        less, the algorithms, spaces or settings do not fit each other, the algorithm
+        has no encoder to freeze, the target has ended, or nothing was transferred
+        that could be taken back; FAILED_PRECONDITION (ALGORITHM_NOT_SUPPORTED) when
+        what the session has learned comes from a version of its algorithm that this
+        server does not have; DATA_LOSS when what the session has learned is damaged
+        in storage.
         """
 
     @_abc_1.abstractmethod

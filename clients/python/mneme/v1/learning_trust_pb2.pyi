@@ -97,14 +97,18 @@ class OffPolicyEvaluation(_message.Message):
     def __init__(self, summary: _Optional[str] = ..., refused: _Optional[str] = ..., episodes: _Optional[int] = ..., decisions: _Optional[int] = ..., effective_sample_size: _Optional[float] = ..., overlap: _Optional[float] = ..., propensities: _Optional[_Union[Propensities, str]] = ..., behaviour: _Optional[_Union[Estimate, _Mapping]] = ..., weighted_importance_sampling: _Optional[_Union[Estimate, _Mapping]] = ..., doubly_robust: _Optional[_Union[Estimate, _Mapping]] = ..., gain: _Optional[_Union[Estimate, _Mapping]] = ..., modelled: _Optional[_Union[Estimate, _Mapping]] = ..., steps_read: _Optional[int] = ..., truncated: _Optional[bool] = ...) -> None: ...
 
 class FeatureImportance(_message.Message):
-    __slots__ = ("feature", "value", "importance")
+    __slots__ = ("feature", "value", "importance", "low", "high")
     FEATURE_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
     feature: str
     value: str
     importance: float
-    def __init__(self, feature: _Optional[str] = ..., value: _Optional[str] = ..., importance: _Optional[float] = ...) -> None: ...
+    low: float
+    high: float
+    def __init__(self, feature: _Optional[str] = ..., value: _Optional[str] = ..., importance: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ...) -> None: ...
 
 class FeatureChange(_message.Message):
     __slots__ = ("feature", "value")
@@ -127,7 +131,7 @@ class Counterfactual(_message.Message):
     def __init__(self, changes: _Optional[_Iterable[_Union[FeatureChange, _Mapping]]] = ..., predicted_action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., confidence: _Optional[float] = ..., distance: _Optional[float] = ...) -> None: ...
 
 class Explanation(_message.Message):
-    __slots__ = ("action", "chosen_action", "confidence", "measure", "score", "typical", "method", "feature_importance", "counterfactuals", "decision_path")
+    __slots__ = ("action", "chosen_action", "confidence", "measure", "score", "typical", "method", "feature_importance", "counterfactuals", "decision_path", "unknown")
     ACTION_FIELD_NUMBER: _ClassVar[int]
     CHOSEN_ACTION_FIELD_NUMBER: _ClassVar[int]
     CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
@@ -138,6 +142,7 @@ class Explanation(_message.Message):
     FEATURE_IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
     COUNTERFACTUALS_FIELD_NUMBER: _ClassVar[int]
     DECISION_PATH_FIELD_NUMBER: _ClassVar[int]
+    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     action: _learning_pb2.Action
     chosen_action: _learning_pb2.Action
     confidence: float
@@ -148,7 +153,8 @@ class Explanation(_message.Message):
     feature_importance: _containers.RepeatedCompositeFieldContainer[FeatureImportance]
     counterfactuals: _containers.RepeatedCompositeFieldContainer[Counterfactual]
     decision_path: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., chosen_action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., confidence: _Optional[float] = ..., measure: _Optional[str] = ..., score: _Optional[float] = ..., typical: _Optional[float] = ..., method: _Optional[_Union[AttributionMethod, str]] = ..., feature_importance: _Optional[_Iterable[_Union[FeatureImportance, _Mapping]]] = ..., counterfactuals: _Optional[_Iterable[_Union[Counterfactual, _Mapping]]] = ..., decision_path: _Optional[_Iterable[str]] = ...) -> None: ...
+    unknown: str
+    def __init__(self, action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., chosen_action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., confidence: _Optional[float] = ..., measure: _Optional[str] = ..., score: _Optional[float] = ..., typical: _Optional[float] = ..., method: _Optional[_Union[AttributionMethod, str]] = ..., feature_importance: _Optional[_Iterable[_Union[FeatureImportance, _Mapping]]] = ..., counterfactuals: _Optional[_Iterable[_Union[Counterfactual, _Mapping]]] = ..., decision_path: _Optional[_Iterable[str]] = ..., unknown: _Optional[str] = ...) -> None: ...
 
 class ShapingComponents(_message.Message):
     __slots__ = ("curiosity_bonus", "novelty_bonus", "progress_bonus")
@@ -161,20 +167,22 @@ class ShapingComponents(_message.Message):
     def __init__(self, curiosity_bonus: _Optional[float] = ..., novelty_bonus: _Optional[float] = ..., progress_bonus: _Optional[float] = ...) -> None: ...
 
 class TaskSimilarity(_message.Message):
-    __slots__ = ("overall", "features", "actions", "states", "rewards", "why")
+    __slots__ = ("overall", "features", "actions", "states", "rewards", "why", "reward_agreement")
     OVERALL_FIELD_NUMBER: _ClassVar[int]
     FEATURES_FIELD_NUMBER: _ClassVar[int]
     ACTIONS_FIELD_NUMBER: _ClassVar[int]
     STATES_FIELD_NUMBER: _ClassVar[int]
     REWARDS_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
+    REWARD_AGREEMENT_FIELD_NUMBER: _ClassVar[int]
     overall: float
     features: float
     actions: float
     states: float
     rewards: float
     why: str
-    def __init__(self, overall: _Optional[float] = ..., features: _Optional[float] = ..., actions: _Optional[float] = ..., states: _Optional[float] = ..., rewards: _Optional[float] = ..., why: _Optional[str] = ...) -> None: ...
+    reward_agreement: Estimate
+    def __init__(self, overall: _Optional[float] = ..., features: _Optional[float] = ..., actions: _Optional[float] = ..., states: _Optional[float] = ..., rewards: _Optional[float] = ..., why: _Optional[str] = ..., reward_agreement: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
 
 class PolicyBaseline(_message.Message):
     __slots__ = ("action", "first_steps", "behaviour", "lowest_reward", "highest_reward")
@@ -191,13 +199,15 @@ class PolicyBaseline(_message.Message):
     def __init__(self, action: _Optional[_Union[_learning_pb2.Action, _Mapping]] = ..., first_steps: _Optional[int] = ..., behaviour: _Optional[bool] = ..., lowest_reward: _Optional[float] = ..., highest_reward: _Optional[float] = ...) -> None: ...
 
 class GateVerdict(_message.Message):
-    __slots__ = ("trusts_policy", "decisions", "gain", "why")
+    __slots__ = ("trusts_policy", "decisions", "gain", "why", "rewards_beyond_range")
     TRUSTS_POLICY_FIELD_NUMBER: _ClassVar[int]
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
     GAIN_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
+    REWARDS_BEYOND_RANGE_FIELD_NUMBER: _ClassVar[int]
     trusts_policy: bool
     decisions: int
     gain: Estimate
     why: str
-    def __init__(self, trusts_policy: _Optional[bool] = ..., decisions: _Optional[int] = ..., gain: _Optional[_Union[Estimate, _Mapping]] = ..., why: _Optional[str] = ...) -> None: ...
+    rewards_beyond_range: int
+    def __init__(self, trusts_policy: _Optional[bool] = ..., decisions: _Optional[int] = ..., gain: _Optional[_Union[Estimate, _Mapping]] = ..., why: _Optional[str] = ..., rewards_beyond_range: _Optional[int] = ...) -> None: ...

@@ -5343,10 +5343,25 @@ export interface TransferRequestInit {
    */
   transferType?: TransferType | TransferTypeName | undefined;
   /**
-   * How alike the tasks must be.
+   * How alike the tasks must be. Whatever it is, nothing is transferred if their
+   * rewards contradict each other, or if the target would surely earn less; at
+   * 0, the transfer is done in any case. Where nothing of the tasks can be
+   * compared yet, as the target has no steps, it does not apply.
    * 0 to 1. Default: 0.7.
    */
   similarityThreshold?: number | undefined;
+  /**
+   * True to change nothing, and to return what the transfer would be worth, also
+   * if it would be refused.
+   */
+  dryRun?: boolean | undefined;
+  /**
+   * True to take back what the target took over, of this source and of any
+   * other: it learns all of its own steps again, and knows what they teach and
+   * nothing else. What Train taught it besides is gone, and gates begin anew. The
+   * other fields are ignored, and of the answer only `worth` is set.
+   */
+  undo?: boolean | undefined;
 }
 
 /**

@@ -223,7 +223,8 @@ export type ConvergenceStatusName =
   | "initializing"
   | "learning"
   | "converging"
-  | "converged";
+  | "converged"
+  | "settled";
 
 /** Names of LossTrend, in lower case. */
 export type LossTrendName =

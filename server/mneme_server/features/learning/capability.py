@@ -130,7 +130,7 @@ def _build(host: Host) -> Parts:
     runtime.listen(_SessionRemoval(open_sessions, asked))
     servers.on_claim(partial(_let_go, tenants, open_sessions))
     sessions = LearningSessions(tenants, open_sessions, files)
-    measure = MeasureSession(tenants, sessions)
+    measure = MeasureSession(tenants, sessions, asked)
     predict = Predict(tenants, asked, open_sessions, SessionGates(find_algorithm))
     wake = partial(runtime.wake, LEARNING_JOB)
     quota = TrainingQuota(open_sessions, settings.learning_seconds)

@@ -59,6 +59,9 @@ def _bandit(kind: type[LinearBandit]) -> Callable[[LearningTask], Learner]:
             ridge=float(task.config["ridge"]),
             features=int(task.config["features"]),
             reward_scale=task.reward_scale,
+            pairs=str(task.config["pairs"]),
+            half_life=int(task.config["half_life"]),
+            on_change=str(task.config["on_change"]),
         )
         return kind(task.states, config)
 
@@ -133,10 +136,32 @@ _LINEAR = (
     ConfigKey(
         "features",
         96,
-        "How many facts of a state, and pairs of them, have a weight of their own; later ones "
-        "share the weights of others.",
+        "How many facts of a state, and pairs of them, have a weight of their own; later facts "
+        "share the weights of others, and later pairs have none.",
         8,
         512,
+    ),
+    ConfigKey(
+        "pairs",
+        "few",
+        "Whether pairs of facts have weights, too: where all pairs of a state are at most half of "
+        "features (few), always, or never.",
+        choices=("few", "always", "never"),
+    ),
+    ConfigKey(
+        "half_life",
+        0,
+        "After how many rewards an earlier one counts half as much, for worlds that keep changing; "
+        "0: it always counts the same.",
+        0,
+        1e9,
+    ),
+    ConfigKey(
+        "on_change",
+        "forget",
+        "What to do when rewards keep falling short of what was expected, as they do after the "
+        "world has changed: forget nearly all that was learned (forget), or go on (keep).",
+        choices=("forget", "keep"),
     ),
     BATCH_SIZE,
 )
@@ -253,6 +278,14 @@ def configured(algorithm: Algorithm, given: Mapping[str, Json]) -> dict[str, Set
             valid = ", ".join(f"{key.name} ({described(key)})" for key in algorithm.keys)
             raise _bad(f"config.{name}", f"{algorithm.name} has no such key; it has {valid}")
     return {name: _checked(key, given.get(name, key.default)) for name, key in keys.items()}
+
+
+def completed(name: str, kept: Mapping[str, Setting]) -> dict[str, Setting]:
+    """Return the config of a session that was stored, with the defaults of the keys that its
+    algorithm has got since."""
+    algorithm = _BY_NAME.get(name)
+    defaults = {key.name: key.default for key in algorithm.keys} if algorithm else {}
+    return {**defaults, **kept}
 
 
 def described(key: ConfigKey) -> str:

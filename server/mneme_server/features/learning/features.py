@@ -137,6 +137,10 @@ class Dimensions:
         self.size = size
         self._places = {name: place for place, name in enumerate(names)}
 
+    def __len__(self) -> int:
+        """Return how many are taken."""
+        return len(self._places)
+
     @property
     def names(self) -> list[str]:
         """The facts that have a dimension of their own, in the order of these."""
@@ -148,6 +152,10 @@ class Dimensions:
             if len(self._places) >= self.size:
                 return
             self._places.setdefault(name, len(self._places))
+
+    def has(self, name: str) -> bool:
+        """Tell whether a fact has a dimension of its own."""
+        return name in self._places
 
     def place(self, name: str) -> int | None:
         """Return the dimension of a fact; None for a new one that could get its own."""

@@ -22,6 +22,8 @@ WINDOW = 100
 """Episodes of the moving averages that are stored."""
 _LARGEST = sys.float_info.max
 _FEWEST_LOSSES = 8
+_NOTHING = 0.01
+"""The share of the largest reward that is about 0."""
 
 
 @dataclass(slots=True)
@@ -152,6 +154,7 @@ class ConvergenceStatus(IntEnum):
     LEARNING = 2
     CONVERGING = 3
     CONVERGED = 4
+    SETTLED = 5
 
 
 class LossTrend(IntEnum):
@@ -201,12 +204,33 @@ def convergence_score(
     return filled * max(0.0, 1.0 - unsettled)
 
 
-def convergence_status(score: float) -> ConvergenceStatus:
-    """Return a score in a word."""
+def convergence_status(
+    score: float, first: Sequence[float] = (), last: Sequence[float] = ()
+) -> ConvergenceStatus:
+    """Return a score in a word. Rewards that settled where they began, or around 0, which is what
+    doing nothing brings, say nothing of what was learned.
+
+    Args:
+        score: see `convergence_score`.
+        first: rewards of the first episodes.
+        last: rewards of the last ones.
+    """
     for threshold, status in _THRESHOLDS:
         if score >= threshold:
+            if status is ConvergenceStatus.CONVERGED and not is_better(first, last):
+                return ConvergenceStatus.SETTLED
             return status
     return ConvergenceStatus.INITIALIZING
+
+
+def is_better(first: Sequence[float], last: Sequence[float]) -> bool:
+    """Tell whether the last rewards are surely more than the first ones, and are not about 0."""
+    if len(first) < 2 or len(last) < 2:
+        return False
+    scale = max(map(abs, (*first, *last))) or 1.0
+    before, after = np.asarray(first) / scale, np.asarray(last) / scale
+    error = math.hypot(_standard_error(before), _standard_error(after))
+    return float(after.mean() - before.mean()) > 2 * error and abs(float(after.mean())) > _NOTHING
 
 
 def loss_trend(losses: Sequence[float]) -> LossTrend:

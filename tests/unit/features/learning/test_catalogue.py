@@ -8,7 +8,12 @@ import pytest
 from mneme_server.common.canonical import Json
 from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.features.learning.algorithms.algorithm import Algorithm, LearningTask
-from mneme_server.features.learning.catalogue import ALGORITHMS, algorithm_named, configured
+from mneme_server.features.learning.catalogue import (
+    ALGORITHMS,
+    algorithm_named,
+    completed,
+    configured,
+)
 from mneme_server.features.learning.spaces import Box, Discrete
 
 TABLE = algorithm_named("q_learning")
@@ -28,7 +33,9 @@ def test_each_algorithm_is_made_from_its_defaults_which_are_in_their_ranges(
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda one: one.name)
 def test_the_guide_names_the_defaults_of_each_algorithm(algorithm: Algorithm) -> None:
-    defaults = {key.name: f"{key.default:g}" for key in algorithm.keys}
+    defaults = {
+        key.name: f"{key.default:g}" for key in algorithm.keys if not isinstance(key.default, str)
+    }
     names = ("learning_rate", "discount_factor", "epsilon", "batch_size")
     row = " | ".join([f"`{algorithm.name}`", *(defaults.get(name, "–") for name in names)])
     assert f"| {row} |" in GUIDE.read_text(encoding="utf-8").splitlines()
@@ -55,6 +62,12 @@ def test_what_is_not_valid_is_refused_with_what_would_be(given: dict[str, Json],
         configured(TABLE, given)
     assert says in refused.value.message
     assert refused.value.field == f"config.{next(iter(given))}"
+
+
+def test_a_session_of_before_has_the_defaults_of_keys_that_came_since() -> None:
+    kept = {"exploration": 1.5, "ridge": 1.0}
+    assert completed("linucb", kept) == configured(algorithm_named("linucb"), kept)
+    assert completed("gone", kept) == kept
 
 
 def test_an_unknown_algorithm_is_refused_with_those_there_are() -> None:

@@ -16,6 +16,7 @@ from mneme_server.features.learning.spaces import Space
 
 Setting: TypeAlias = int | float | str
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 Action: TypeAlias = int | tuple[float, ...]
 """The number of an action or, where actions are continuous, its coordinates."""
 
@@ -213,6 +214,23 @@ class UpdateSummary:
     gradient_norm: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class BestPolicy:
+    """The best policy so far.
+
+    Args:
+        mean: the mean return of the episodes that it was judged by, exploration included.
+        episode: the last of these, by their number since the session began.
+        now: the mean return of the latest as many episodes.
+        chooses: whether it chooses where nothing is explored, as the newest one is surely worse.
+    """
+
+    mean: float
+    episode: int
+    now: float
+    chooses: bool
+
+
 class Learner(Protocol):
     """An algorithm at work in one session. Not thread-safe. New actions may come at any time.
 
@@ -255,6 +273,46 @@ class Explores(Protocol):
     @property
     def exploration_rate(self) -> float:
         """The probability of an action that is not the best so far being drawn on purpose."""
+        ...
+
+
+@runtime_checkable
+class DrawsValues(Protocol):
+    """A learner that knows how sure it is of values."""
+
+    def drawn_values(self, questions: Sequence[ActionQuestion], count: int) -> list[Matrix]:
+        """Return what the allowed actions of each question may be worth as well, given what was
+        learned: `count` draws, in the unit of rewards, each of the same world for all questions and
+        the same in each call; shape (count, actions)."""
+        ...
+
+
+@runtime_checkable
+class KnowsStates(Protocol):
+    """A learner that knows nothing of states that it was never told of."""
+
+    def knows(self, state: Json) -> bool:
+        """Tell whether it has learned anything of a state."""
+        ...
+
+
+@runtime_checkable
+class KeepsBest(Protocol):
+    """A learner that keeps the best of its policies so far."""
+
+    @property
+    def best(self) -> BestPolicy | None:
+        """That policy; None before there is one."""
+        ...
+
+
+@runtime_checkable
+class SeesChanges(Protocol):
+    """A learner that notices when the world has changed, and forgets."""
+
+    @property
+    def changes(self) -> Sequence[int]:
+        """After how many of the steps that it learned it noticed a change; the last ten."""
         ...
 
 

@@ -18,6 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,22 @@ class ValueTable(ABC):
             chosen.update(zip(places, found, strict=True))
         choices = [chosen[place] for place in range(len(questions))]
         return in_rewards(choices, self.config.reward_scale)
+
+    def knows(self, state: Json) -> bool:
+        """See `KnowsStates`."""
+        return self._key(state) in self._rows
+
+    def drawn_values(self, questions: Sequence[ActionQuestion], count: int) -> list[Matrix]:
+        """See `DrawsValues`."""
+        return [self._drawn_of(one, count) / self.config.reward_scale for one in questions]
+
+    def _drawn_of(self, question: ActionQuestion, count: int) -> Matrix:
+        seed = int.from_bytes(blake2b(self._key(question.state).encode(), digest_size=8).digest())
+        drawn = [
+            cell.value + cell.deviation() * np.random.default_rng([seed, action]).normal(size=count)
+            for action, cell in zip(question.allowed, self._cells(question), strict=True)
+        ]
+        return np.array(drawn).T
 
     def learn(self, transitions: Sequence[Transition]) -> UpdateSummary:
         """See `Learner`. The loss is the mean squared error of the values that were corrected."""

@@ -180,6 +180,13 @@ PPO = (
     _VALUE_WEIGHT,
     *_network(64),
 )
+_POLICY = ConfigKey(
+    "policy",
+    "best",
+    "What chooses where nothing is explored: the policy with the best mean return of five episodes "
+    "so far wherever the latest five are surely worse (best), or always the newest (newest).",
+    choices=("best", "newest"),
+)
 _NOISE = (
     ConfigKey(
         "exploration_noise",
@@ -201,6 +208,7 @@ _NOISE = (
 DDPG = (
     _learning_rate(1e-3),
     _DISCOUNT,
+    _POLICY,
     *_NOISE,
     _batch_size(128),
     *_replay(1_000, 1, 0.005),
@@ -221,6 +229,7 @@ TD3 = (
 SAC = (
     _learning_rate(1e-3),
     _DISCOUNT,
+    _POLICY,
     _batch_size(128),
     ConfigKey(
         "entropy_weight",
@@ -292,6 +301,7 @@ def _maker(
             on_policy=on_policy,
             background=task.background,
             reward_scale=task.reward_scale,
+            keeps_best=config.get("policy") == "best",
         )
 
     return make

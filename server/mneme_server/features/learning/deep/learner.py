@@ -13,6 +13,7 @@ import numpy as np
 from mneme_server.common.errors import InvalidArgument, MnemeError, Reason
 from mneme_server.features.learning.algorithms.algorithm import (
     ActionQuestion,
+    BestPolicy,
     Choice,
     Transition,
     UpdateSummary,
@@ -21,6 +22,7 @@ from mneme_server.features.learning.algorithms.algorithm import (
     scaled,
     told,
 )
+from mneme_server.features.learning.deep.best import BestWeights
 from mneme_server.features.learning.deep.encoder import StateEncoder
 from mneme_server.features.learning.deep.policies import NetworkPolicy
 from mneme_server.features.learning.deep.process import Answer, Worker
@@ -49,6 +51,7 @@ class DeepLearner:
         on_policy: whether it must know with which probability its behaviour chose.
         background: whether it learns in the background.
         reward_scale: by what rewards are multiplied before they are learned from.
+        keeps_best: whether the best policy so far chooses where the newest is surely worse.
         start: begins a process.
     """
 
@@ -63,6 +66,7 @@ class DeepLearner:
         on_policy: bool,
         background: bool = False,
         reward_scale: float = 1.0,
+        keeps_best: bool = False,
         start: Callable[[Mapping[str, Any]], Worker] = Worker,
     ) -> None:
         self._setup = setup
@@ -73,6 +77,7 @@ class DeepLearner:
         self._start = start
         self._inline = not background
         self._scale = reward_scale
+        self._best = BestWeights() if keeps_best else None
         self._actions = setup.actions
         self._worker: Worker | None = None
         self._saved: Mapping[str, Any] | None = None  # The trainer, as it was dumped or loaded,
@@ -98,6 +103,11 @@ class DeepLearner:
         return rate
 
     @property
+    def best(self) -> BestPolicy | None:
+        """See `KeepsBest`."""
+        return None if self._best is None else self._best.told(self._scale)
+
+    @property
     def worker_pid(self) -> int | None:
         """The number of its process; None while it has none."""
         return self._worker.pid if self._worker is not None else None
@@ -109,7 +119,14 @@ class DeepLearner:
         self._hear(most_left=None)
         states = self._encoder.encode([question.state for question in questions])
         aims = aimed(questions, self._scale)
-        choices = self._policy.choose(states, aims, explore=explore, chance=chance)
+        kept = None if explore or self._best is None else self._best.instead
+        newest = self._policy.weights
+        if kept is not None:
+            self._policy.weights = kept
+        try:
+            choices = self._policy.choose(states, aims, explore=explore, chance=chance)
+        finally:
+            self._policy.weights = newest
         return in_rewards(choices, self._scale)
 
     def learn(self, transitions: Sequence[Transition]) -> UpdateSummary:
@@ -143,15 +160,23 @@ class DeepLearner:
                 self._hand_over()
                 self._hear(most_left=0)
                 self._raise_failure()
+            self._judge([one])
 
     def _learn_soon(self, transitions: Sequence[Transition]) -> None:
         self._notice(transitions)
+        self._judge(transitions)
         self._pending += transitions
         ready = len(self._pending)
         if ready >= self._wants and not (self._asked and ready < max(self._wants, _AHEAD)):
             self._hear(most_left=0)
             self._raise_failure()
             self._hand_over()
+
+    def _judge(self, transitions: Sequence[Transition]) -> None:
+        """Count rewards in, and keep the policy that they were earned with if it is the best."""
+        if self._best is not None:
+            for one in transitions:
+                self._best.note(one, self._policy.weights)
 
     def train(self, steps: int, batch: int = 0) -> UpdateSummary:
         """Take so many steps, each on `batch` of the transitions that are kept; 0: as many as the
@@ -184,6 +209,7 @@ class DeepLearner:
             "trainer": self._saved,
             "wants": self._saved_wants,
             "pending": [asdict(one) for one in self._saved_pending],
+            "best": None if self._best is None else self._best.dump(),
         }
 
     def load(self, learned: Mapping[str, Any]) -> None:
@@ -196,6 +222,8 @@ class DeepLearner:
         self._policy.load(learned["policy"])
         self._policy.weights = learned["weights"]
         self._saved = learned["trainer"]
+        if self._best is not None and learned.get("best") is not None:
+            self._best.load(learned["best"])
 
     def close(self) -> None:
         """End its process. What was not dumped is lost; it can be asked on."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any, TypeAlias
 
@@ -24,14 +24,16 @@ from mneme_server.features.learning.algorithms.choice import AT_ONCE
 from mneme_server.features.learning.spaces import Box, Dict, MultiDiscrete, Space
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 Score: TypeAlias = Callable[[Sequence[Json]], Vector]
-"""A number for each of some states."""
+"""A number for each of some states, or a row of them."""
 Path: TypeAlias = tuple[str | int, ...]
 Parts: TypeAlias = Mapping[Path, Json]
 
 MOST_PARTS = 512
 """Parts of a state: each is asked about, in states of as many parts, so that the time grows with
 their square."""
+_SURE = 1.96
 _MOST_WORK = 2**16
 """Parts that the states asked about have in all, where the background has more than one state."""
 
@@ -45,12 +47,14 @@ class Attribution:
         score: of the state.
         typical: the mean score of the background; `score` is it plus all shares.
         exact: whether all subsets were asked about, or permutations were drawn.
+        reaches: how far each share may be off with 95 % confidence; empty if that is not known.
     """
 
     shares: Mapping[Path, float]
     score: float
     typical: float
     exact: bool
+    reaches: Mapping[Path, float] = field(default_factory=dict)
 
 
 def attribute(
@@ -69,7 +73,8 @@ def attribute(
         state: the state.
         background: states to take the values of parts from that are left out; at least one. Where
             they have so many parts that asking about all takes too long, the first ones are used.
-        score: what is attributed. It is asked about a few states at a time.
+        score: what is attributed, or that and draws of what it may be as well, a column each. It
+            is asked about a few states at a time.
         budget: about how many states may be asked about; where there are more parts, once for each
             part that differs in a state of the background.
         chance: draws permutations, if not all subsets can be asked about.
@@ -86,11 +91,16 @@ def attribute(
     exact = 2 ** len(moving) * len(others) <= budget
     shares = _all_subsets(ask) if exact else _permutations(ask, budget, chance)
     found = ask.scores(iter([state, *(ask.mixed(moving, row) for row in range(len(others)))]))
+    reaches: dict[Path, float] = {}
+    if shares.shape[1] > 1:
+        off = _SURE * shares[:, 1:].std(axis=1, ddof=1)
+        reaches = dict.fromkeys(paths, 0.0) | dict(zip(moving, off.tolist(), strict=True))
     return Attribution(
-        shares=dict.fromkeys(paths, 0.0) | dict(zip(moving, shares.tolist(), strict=True)),
-        score=float(found[0]),
-        typical=float(found[1:].mean()),
+        shares=dict.fromkeys(paths, 0.0) | dict(zip(moving, shares[:, 0].tolist(), strict=True)),
+        score=float(found[0, 0]),
+        typical=float(found[1:, 0].mean()),
         exact=exact,
+        reaches=reaches,
     )
 
 
@@ -139,11 +149,11 @@ class _MixedStates:
         self.others = others
         self._score = score
 
-    def scores(self, states: Iterator[Json]) -> Vector:
-        """Return the scores of states, of which few are in memory at once."""
+    def scores(self, states: Iterator[Json]) -> Matrix:
+        """Return the scores of states, of which few are in memory at once; a row each."""
         found = []
         while some := list(islice(states, AT_ONCE)):
-            found.append(self._score(some))
+            found.append(self._score(some).reshape(len(some), -1))
         return np.concatenate(found)
 
     def mixed(self, gone: Iterable[Path], row: int) -> Json:
@@ -164,7 +174,7 @@ class _MixedStates:
             yield state
 
 
-def _all_subsets(ask: _MixedStates) -> Vector:
+def _all_subsets(ask: _MixedStates) -> Matrix:
     size = len(ask.moving)
     subsets = list(product((False, True), repeat=size))
     mixtures = (
@@ -172,9 +182,10 @@ def _all_subsets(ask: _MixedStates) -> Vector:
         for subset in subsets
         for row in range(len(ask.others))
     )
-    scores = ask.scores(mixtures).reshape(len(subsets), -1)
+    found = ask.scores(mixtures)
+    scores = found.reshape(len(subsets), len(ask.others), -1)
     worth = dict(zip(subsets, scores.mean(axis=1), strict=True))
-    shares = np.zeros(size)
+    shares = np.zeros((size, found.shape[1]))
     for subset in subsets:
         weight = 1 / (size * math.comb(size - 1, sum(subset))) if sum(subset) < size else 0.0
         for place in range(size):
@@ -184,18 +195,23 @@ def _all_subsets(ask: _MixedStates) -> Vector:
     return shares
 
 
-def _permutations(ask: _MixedStates, budget: int, chance: np.random.Generator) -> Vector:
+def _permutations(ask: _MixedStates, budget: int, chance: np.random.Generator) -> Matrix:
     size, rows = len(ask.moving), len(ask.others)
     # Each state of the background equally often, so that the shares sum to what they should.
     rounds = max(1, budget // ((size + 1) * rows))
-    shares, order = np.zeros(size), np.arange(size)
+    shares, order = None, np.arange(size)
     for n in range(rounds * rows):
         order = order[::-1] if n % 2 else chance.permutation(size)
         # A part that is the same in both states moves nothing.
         moved = [place for place in order.tolist() if ask.moves(ask.moving[place], n % rows)]
         path = [ask.moving[place] for place in moved]
-        shares[moved] += np.diff(ask.scores(ask.along(path, n % rows)))
-    return shares / (rounds * rows)
+        scores = ask.scores(ask.along(path, n % rows))
+        if shares is None:
+            shares = np.zeros((size, scores.shape[1]))
+        shares[moved] += np.diff(scores, axis=0)
+    assert shares is not None
+    found: Matrix = shares / (rounds * rows)
+    return found
 
 
 class Absent:

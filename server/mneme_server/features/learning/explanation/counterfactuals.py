@@ -7,6 +7,7 @@ action stays chosen. Each counterfactual is a state that the policy was asked ab
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -171,7 +172,26 @@ class _CounterfactualSearch:
             closer = self.flipping([moved])
             low, high = (low, middle) if closer else (middle, high)
             best = closer[0] if closer else best
-        return best
+        return self._rounded(best, found)
+
+    def _rounded(self, best: Counterfactual, found: Counterfactual) -> Counterfactual:
+        """Move a change away from the edge at which another action is chosen, to a number that can
+        be said: 0.49, not 0.4997, where the edge is 0.5."""
+        moved = {path: self._plain(path, to) for path, to in best.changes.items()}
+        if moved == best.changes:
+            return best
+        return next(iter(self.flipping([moved])), found)
+
+    def _plain(self, path: Path, to: Part) -> Part:
+        now = self._there.get(path, ABSENT)
+        if not (isinstance(now, float) and isinstance(to, float)) or to == now:
+            return to
+        digits = 2 - round(math.log10(self._ranges[path]))  # A hundredth of the range.
+        step = 10.0**-digits
+        away = math.ceil(to / step - 1e-9) if to > now else math.floor(to / step + 1e-9)
+        plain = round(away * step, max(0, digits))
+        had = [one for one in self._values[path].values() if isinstance(one, int | float)]
+        return plain if min(had) <= plain <= max(had) else to
 
     def _between(self, path: Path, to: Part, share: float) -> Part:
         now = self._there.get(path, ABSENT)

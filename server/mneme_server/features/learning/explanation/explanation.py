@@ -17,6 +17,8 @@ from mneme_server.features.learning.algorithms.algorithm import (
     Action,
     ActionQuestion,
     Choice,
+    DrawsValues,
+    KnowsStates,
     Learner,
 )
 from mneme_server.features.learning.algorithms.choice import chosen
@@ -47,6 +49,10 @@ _BUDGET = 128
 """States that an attribution asks about."""
 _OBSERVED = 200
 """States whose values counterfactuals are made of: the newest."""
+_DRAWN = 64
+"""Draws of what values may be as well."""
+_LEAST_STEPS = 10
+"""Of fewer steps that were learned there are no figures."""
 _TOLD = 4
 """Parts that the words speak of."""
 
@@ -63,6 +69,7 @@ class Explanation:
         state: the parts of the state.
         counterfactuals: changes with which another action would be chosen, the smallest first.
         path: the decision in sentences.
+        unknown: why nothing can be explained, a sentence; empty if it can.
     """
 
     choice: Choice
@@ -72,6 +79,7 @@ class Explanation:
     state: Mapping[Path, Json]
     counterfactuals: Sequence[Counterfactual]
     path: Sequence[str]
+    unknown: str = ""
 
 
 def explain(
@@ -105,7 +113,7 @@ def explain(
     ask = _GreedyPolicy(learner)
     choice = ask([question])[0]
     explained = choice.action if action is None else action
-    measure, score = _score(ask, question, choice, explained)
+    measure, score = _score(ask, question, choice, explained, learner)
     attribution = attribute(
         space,
         question.state,
@@ -146,8 +154,28 @@ class _GreedyPolicy:
         return chosen(self._learner, questions, explore=explore, chance=np.random.default_rng(0))
 
 
+def unexplained(
+    learner: Learner,
+    question: ActionQuestion,
+    why: str,
+    *,
+    action: Action | None = None,
+    label: Callable[[Action], str] = str,
+) -> Explanation:
+    """Return what can be told where nothing can be explained: what is chosen, without figures."""
+    choice = _GreedyPolicy(learner)([question])[0]
+    none = Attribution({}, 0.0, 0.0, exact=True)
+    said = [f"The policy chooses {label(choice.action)}.", why]
+    explained = choice.action if action is None else action
+    return Explanation(choice, explained, "nothing", none, {}, (), said, why)
+
+
 def _score(
-    ask: _GreedyPolicy, question: ActionQuestion, choice: Choice, action: Action
+    ask: _GreedyPolicy,
+    question: ActionQuestion,
+    choice: Choice,
+    action: Action,
+    learner: Learner,
 ) -> tuple[str, Callable[[Sequence[Json]], Vector]]:
     """Return what is attributed: in words, and as a function of states."""
 
@@ -162,10 +190,17 @@ def _score(
         )
     place = list(question.allowed).index(action)
     if len(choice.values) and len(question.allowed) > 1:
-        return (
-            "how much more it is expected to bring than the others on average",
-            lambda states: np.array([_lead(one.values, place) for one in ask(questions(states))]),
-        )
+
+        def leads(states: Sequence[Json]) -> Vector:
+            asked = questions(states)
+            found = np.array([_lead(one.values, place) for one in ask(asked)])
+            if not isinstance(learner, DrawsValues):
+                return found
+            drawn = learner.drawn_values(asked, _DRAWN)
+            others = np.array([[_lead(row, place) for row in rows] for rows in drawn])
+            return np.column_stack([found, others])
+
+        return "how much more it is expected to bring than the others on average", leads
     return (
         "the probability of the action",
         lambda states: np.array(
@@ -223,12 +258,24 @@ def _reasons(found: Explanation) -> list[str]:
     ]
     ranked = sorted(attribution.shares.items(), key=lambda one: -abs(one[1]))
     largest = abs(ranked[0][1]) if ranked else 0.0
+    unsure = []
     for path, share in ranked[:_TOLD]:
         if abs(share) <= 0.01 * largest or largest < 1e-12:
             break
         part = there.get(path)
         value = f"{name_of(path)} = {_told(part)}" if path in there else f"No {name_of(path)}"
-        said.append(f"{value} makes it {abs(share):.3g} {'more' if share > 0 else 'less'}.")
+        reach = attribution.reaches.get(path)
+        if reach is not None and abs(share) <= reach:
+            unsure.append(name_of(path))
+            continue
+        low, high = sorted((abs(share) - (reach or 0.0), abs(share) + (reach or 0.0)))
+        interval = "" if reach is None else f" ({low:.2g} to {high:.2g})"
+        more = "more" if share > 0 else "less"
+        said.append(f"{value} makes it {abs(share):.3g}{interval} {more}.")
+    if unsure:
+        said.append(f"Whether {' or '.join(unsure)} makes a difference cannot be told yet.")
+    if not attribution.reaches and largest >= 1e-12:
+        said.append("How sure these figures are is not known.")
     if abs(above) < 1e-12 and largest < 1e-12:
         said.append("No part of the state makes a difference to it.")
     return said
@@ -335,6 +382,18 @@ def _explained(
                 field="action",
             )
     named = ActionNames(labels, question.allowed)
+    why = _unknown(live, asked.state)
+    if why:
+        return NamedExplanation(
+            unexplained(
+                live.policy.learner,
+                question,
+                why,
+                action=number,
+                label=lambda one: canonical_json(named.of(one)),
+            ),
+            named,
+        )
     explanation = explain(
         live.policy.learner,
         live.session.definition.states,
@@ -344,6 +403,23 @@ def _explained(
         label=lambda one: canonical_json(named.of(one)),
     )
     return NamedExplanation(explanation, named)
+
+
+def _unknown(live: LiveSession, state: Json) -> str:
+    """Return why nothing can be explained; empty if it can."""
+    learner, steps = live.policy.learner, live.policy.progress.learned
+    if steps < _LEAST_STEPS and not live.policy.sources:
+        return (
+            f"The session has learned {steps} {'step' if steps == 1 else 'steps'}, which is too"
+            " little to tell what any part of the state contributes."
+        )
+    if isinstance(learner, KnowsStates) and not learner.knows(state):
+        return (
+            "The table has never seen this state, or one that counts as the same, so that it knows"
+            " nothing of what any action is worth here: what it chooses means nothing. States that"
+            " differ in whole numbers, texts, or the first digit of other numbers are others."
+        )
+    return ""
 
 
 def _observed(tenant: Tenant, live: LiveSession) -> list[Json]:

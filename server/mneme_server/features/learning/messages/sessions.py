@@ -10,7 +10,7 @@ from mneme.v1 import learning_service_pb2 as service_pb
 
 from mneme_server.edge.grpc.conversions import json_of, struct_of_object, to_duration, to_timestamp
 from mneme_server.edge.grpc.records import message_writer
-from mneme_server.features.learning.algorithms.algorithm import Algorithm, ConfigKey
+from mneme_server.features.learning.algorithms.algorithm import Algorithm, BestPolicy, ConfigKey
 from mneme_server.features.learning.catalogue import missing
 from mneme_server.features.learning.export.exports import LearnedModel, file_name
 from mneme_server.features.learning.messages.spaces import action, space, space_message
@@ -123,6 +123,19 @@ def metrics(found: SessionMetrics) -> pb.LearningMetrics:
         updates=stored.progress.updates,
         training_time=to_duration(stored.progress.training_us),
         history=[_point(point) for point in found.history],
+        best_policy=_best(found.best),
+        notes=found.notes,
+    )
+
+
+def _best(found: BestPolicy | None) -> pb.BestPolicy | None:
+    if found is None:
+        return None
+    return pb.BestPolicy(
+        avg_reward=found.mean,
+        episode=found.episode,
+        recent_avg_reward=found.now,
+        chooses=found.chooses,
     )
 
 

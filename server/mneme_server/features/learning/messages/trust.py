@@ -7,7 +7,13 @@ from mneme.v1 import learning_trust_pb2 as pb
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.features.learning.algorithms.reward_shaping import Shaped, Shaping
-from mneme_server.features.learning.explanation.attribution import Absent, Part, name_of
+from mneme_server.features.learning.explanation.attribution import (
+    Absent,
+    Attribution,
+    Part,
+    Path,
+    name_of,
+)
 from mneme_server.features.learning.explanation.counterfactuals import Counterfactual
 from mneme_server.features.learning.explanation.explanation import ActionNames, NamedExplanation
 from mneme_server.features.learning.messages.spaces import action, given, value_of
@@ -89,13 +95,23 @@ def explanation(found: NamedExplanation) -> pb.Explanation:
         else pb.ATTRIBUTION_METHOD_SAMPLED,
         feature_importance=[
             pb.FeatureImportance(
-                feature=name_of(path), value=_part(why.state.get(path, Absent())), importance=share
+                feature=name_of(path),
+                value=_part(why.state.get(path, Absent())),
+                importance=share,
+                **_reach(why.attribution, path, share),
             )
             for path, share in shares
         ],
         counterfactuals=[_counterfactual(one, named) for one in why.counterfactuals],
         decision_path=why.path,
+        unknown=why.unknown,
     )
+
+
+def _reach(found: Attribution, path: Path, share: float) -> dict[str, float]:
+    """Return the ends of the interval of a share; nothing where it has none."""
+    reach = found.reaches.get(path)
+    return {} if reach is None else {"low": share - reach, "high": share + reach}
 
 
 def _counterfactual(found: Counterfactual, named: ActionNames) -> pb.Counterfactual:
@@ -148,9 +164,6 @@ def shaped(reward: float, found: Shaped) -> service_pb.ShapeRewardResponse:
 def transferred(found: TransferResult) -> service_pb.TransferResponse:
     """Return the message of a transfer."""
     alike, before, after = found.similarity, found.before, found.after
-    improvement = None
-    if before.doubly_robust is not None and after.doubly_robust is not None:
-        improvement = after.doubly_robust.value - before.doubly_robust.value
     return service_pb.TransferResponse(
         task_similarity=pb.TaskSimilarity(
             overall=alike.overall,
@@ -159,11 +172,15 @@ def transferred(found: TransferResult) -> service_pb.TransferResponse:
             states=alike.states,
             rewards=alike.rewards,
             why=alike.why,
+            reward_agreement=estimate(alike.agreement),
         ),
         parameters_transferred=found.numbers,
         performance_baseline=evaluation(before, steps=found.steps),
         performance_after_transfer=evaluation(after, steps=found.steps),
-        improvement=improvement,
+        improvement=None if found.gain is None else found.gain.value,
+        gain=estimate(found.gain),
+        worth=found.worth,
+        applied=found.is_applied,
     )
 
 
@@ -190,4 +207,5 @@ def verdict(found: GateVerdict | None) -> pb.GateVerdict | None:
         decisions=found.decisions,
         gain=pb.Estimate(value=found.gain, low=found.low, high=found.high),
         why=found.why,
+        rewards_beyond_range=found.clipped,
     )

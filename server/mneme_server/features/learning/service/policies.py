@@ -85,13 +85,19 @@ class PolicyCalls:
                 yield _progress(trained, request.num_steps)
 
     def Transfer(self, request: pb.TransferRequest, call: Call) -> pb.TransferResponse:
-        """Transfer what was learned."""
+        """Transfer what was learned, or take it back."""
+        if request.undo:
+            self._transfer.undo(call.tenant, request.source_session_id, request.target_session_id)
+            return pb.TransferResponse(
+                worth="The target knows what its own steps teach, and nothing else."
+            )
         found = self._transfer.transfer(
             call.tenant,
             request.source_session_id,
             request.target_session_id,
             kind=trust.TRANSFERS[request.transfer_type],
             least=request.similarity_threshold,
+            dry_run=request.dry_run,
         )
         return trust.transferred(found)
 

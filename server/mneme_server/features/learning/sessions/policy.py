@@ -17,6 +17,7 @@ from mneme_server.features.learning.algorithms.algorithm import (
     ActionQuestion,
     Algorithm,
     Choice,
+    Closes,
     Learner,
     LearningTask,
     Matures,
@@ -104,18 +105,16 @@ class SessionPolicy:
     ) -> None:
         definition = session.definition
         self._space = definition.actions
-        self._learner = algorithm.make(
-            LearningTask(
-                states=definition.states,
-                actions=definition.actions,
-                config=definition.config,
-                seed=definition.seed,
-                background=definition.mode is LearningMode.BACKGROUND,
-            )
+        self._algorithm = algorithm
+        self._task = LearningTask(
+            states=definition.states,
+            actions=definition.actions,
+            config=definition.config,
+            seed=definition.seed,
+            background=definition.mode is LearningMode.BACKGROUND,
         )
+        self._begin()
         self._chance = np.random.default_rng([definition.seed, 1])
-        # Told once: it takes longer than a choice does.
-        self._matures = self._learner if isinstance(self._learner, Matures) else None
         self._actions: Actions | None = None
         self._session_id = session.id
         self.progress = LearningProgress()
@@ -131,6 +130,20 @@ class SessionPolicy:
             seen = self._load(checkpoint)
         if not isinstance(definition.actions, Box):
             self._actions = Actions(definition.actions, seen)  # type: ignore[arg-type]
+
+    def _begin(self) -> None:
+        self._learner = self._algorithm.make(self._task)
+        # Told once: it takes longer than a choice does.
+        self._matures = self._learner if isinstance(self._learner, Matures) else None
+
+    def begin_anew(self) -> None:
+        """Know nothing, neither of the steps that were learned nor of other sessions. Gates have to
+        collect their evidence anew, too."""
+        if isinstance(self._learner, Closes):
+            self._learner.close()
+        self._begin()
+        self.progress = replace(self.progress, learned=0, updates=0)
+        self.sources, self.gates, self.under_way = {}, {}, {}
 
     @property
     def learner(self) -> Learner:
@@ -228,6 +241,10 @@ class SessionPolicy:
                 gated.observe(self._learner, transitions, range(len(self.known)))
             else:
                 gated.missed(self.under_way)
+
+    def number_of(self, label: Json) -> int | None:
+        """Return the number of an action; None if it has none yet, or actions are a box."""
+        return None if self._actions is None else self._actions.number(label)
 
     def number(self, label: Json) -> int | None:
         """Return the number of an action, which a new label of an open space gets; None if the

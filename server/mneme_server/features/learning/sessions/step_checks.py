@@ -219,6 +219,14 @@ class StepChecks:
                     field=f"{field}{name}",
                 )
         action = self._actions.check(told.action, f"{field}action")
+        likely = told.probability
+        if likely is not None and likely > 1 and not isinstance(self._actions, Box):
+            raise InvalidArgument(
+                f"{field}probability: must be above 0 and at most 1, not {likely:g}; only for"
+                " actions in a box it is a density, which may be more",
+                reason=Reason.OUT_OF_RANGE,
+                field=f"{field}probability",
+            )
         return PredictionContent(
             session_id=session.id,
             state=self._states.check(told.state, f"{field}state"),

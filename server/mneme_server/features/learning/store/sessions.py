@@ -29,6 +29,7 @@ from mneme_server.engine.store.portable import listed
 from mneme_server.engine.store.reading import read_first, read_rows
 from mneme_server.engine.store.records import row_reader
 from mneme_server.engine.store.rows import insert_numbered, insert_rows, upsert
+from mneme_server.features.learning.catalogue import completed
 from mneme_server.features.learning.model import (
     Checkpoint,
     Definition,
@@ -279,7 +280,7 @@ def _session(row: Row[Any]) -> LearningSession:
         id=row.id,
         definition=Definition(
             algorithm=row.algorithm,
-            config=config,
+            config=completed(row.algorithm, config),
             states=space_of_json(json.loads(row.state_space)),
             actions=space_of_json(json.loads(row.action_space)),
             seed=row.seed,

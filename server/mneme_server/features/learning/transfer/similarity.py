@@ -25,14 +25,21 @@ from mneme_server.features.learning.spaces import (
     OpenObject,
     Space,
 )
+from mneme_server.features.learning.trust.estimates import ValueEstimate, student
 
 Vector = NDArray[np.float64]
 
 _LEAST_STATES = 20
 """Fewer states say nothing of how they are distributed."""
-_LEAST_REWARDS = 3
+_LEAST_REWARDS = 5
 """Fewer rewards say nothing of what an action is worth."""
 _BINS = 4
+_GENERAL = 2.0
+"""For how many rewards of an action in like states those in all states count."""
+_SURE = 1.0
+"""The width of an interval that tells agreement (1) from none (0)."""
+_UNLIKE = 0.5
+"""Agreement that is surely less is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +71,11 @@ class Similarity:
         states: how alike the distributions of the shared features are: 1 less the mean distance,
             which for numbers is Kolmogorov and Smirnov's, and for texts the total variation. None
             unless both have data.
-        rewards: how alike the rewards are where both took the same action in like states: 1 less
-            the mean difference, as a share of the range of rewards. None unless both have data.
-        why: the same in a sentence.
+        rewards: how alike the rewards are: by how much the target's go up where those of the
+            source do, from 0 to 1. None if that cannot be told.
+        agreement: the same as it was measured, with its 95 % interval: below 0 where the target
+            rewards what the source does not. None if nothing was measured.
+        why: the same in sentences.
     """
 
     overall: float
@@ -74,7 +83,23 @@ class Similarity:
     actions: float | None
     states: float | None
     rewards: float | None
+    agreement: ValueEstimate | None
     why: str
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether anything could be compared."""
+        return any(
+            one is not None for one in (self.features, self.actions, self.states, self.rewards)
+        )
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the target surely rewards other things than the source did."""
+        agreement = self.agreement
+        if agreement is None:
+            return False
+        return (agreement.value if agreement.high is None else agreement.high) < _UNLIKE
 
 
 def similarity(source: ComparedTask, target: ComparedTask) -> Similarity:
@@ -82,11 +107,23 @@ def similarity(source: ComparedTask, target: ComparedTask) -> Similarity:
     features = _shared(source.features, target.features)
     actions = _shared(set(source.actions.values()), set(target.actions.values()))
     states = _states(source, target)
-    rewards = _rewards(source, target)
+    agreement = _rewards(source, target)
+    rewards = _share(agreement)
     measured = [one for one in (features, actions, states, rewards) if one is not None]
     overall = math.prod(measured) ** (1 / len(measured)) if measured else 0.0
-    found = Similarity(overall, features, actions, states, rewards, "")
+    found = Similarity(overall, features, actions, states, rewards, agreement, "")
     return replace(found, why=_told(found))
+
+
+def _share(agreement: ValueEstimate | None) -> float | None:
+    """Return an agreement as a share; None if it may as well be none as complete."""
+    if agreement is None:
+        return None
+    if agreement.low is not None and agreement.high is not None:
+        known = agreement.high - agreement.low <= _SURE or agreement.high < _UNLIKE
+        if not known:
+            return None
+    return min(1.0, max(0.0, agreement.value))
 
 
 def _told(found: Similarity) -> str:
@@ -101,7 +138,21 @@ def _told(found: Similarity) -> str:
     if not shares:
         return "Nothing of the tasks can be compared yet: too little was recorded."
     lacking = f" Not known yet: {', '.join(unknown)}." if unknown else ""
-    return f"The tasks are {found.overall:.0%} alike: {', '.join(shares)}.{lacking}"
+    said = f"The tasks are {found.overall:.0%} alike: {', '.join(shares)}.{lacking}"
+    return said + _contradiction(found)
+
+
+def _contradiction(found: Similarity) -> str:
+    agreement = found.agreement
+    if agreement is None or not found.is_contradicted:
+        return ""
+    interval = ""
+    if agreement.low is not None and agreement.high is not None:
+        interval = f" ({agreement.low:.2g} to {agreement.high:.2g})"
+    return (
+        " Rewards speak against it: where an action brought 1 more in the source, it brings"
+        f" {agreement.value:.2g}{interval} more in the target."
+    )
 
 
 def features_of(space: Space, transitions: Sequence[Transition]) -> set[str]:
@@ -172,33 +223,83 @@ def _kolmogorov(first: Vector, second: Vector) -> float:
     return float(np.abs(below[0] - below[1]).max())
 
 
-def _rewards(source: ComparedTask, target: ComparedTask) -> float | None:
+def _rewards(source: ComparedTask, target: ComparedTask) -> ValueEstimate | None:
+    """Return by how much the target's rewards go up where the source's mean does: the slope of a
+    regression over the target's steps, 1 where they are the same; None if nothing can be said.
+
+    A reward of the source is that of the same action in like states, or of the action where these
+    are few. The slope is as uncertain as the rewards of either task vary around it.
+    """
     transitions = (*source.transitions, *target.transitions)
     # As shares of the largest: the sum of some may be beyond the largest number there is.
     unit = max((abs(one.reward) for one in transitions), default=0.0) or 1.0
-    first, second = _means(source, unit), _means(target, unit)
-    shared = first.keys() & second.keys()
-    if not shared:
+    known = _RewardMeans(source, unit)
+    pairs = [
+        (expected, one.reward / unit)
+        for one in target.transitions
+        if (expected := known.of(target, one)) is not None
+    ]
+    if len(pairs) < _LEAST_REWARDS:
         return None
-    rewards = [one.reward / unit for one in transitions]
-    spread = max(rewards) - min(rewards)
-    if spread <= 0:
-        return 1.0
-    counts = {key: min(first[key][1], second[key][1]) for key in shared}
-    apart = sum(abs(first[key][0] - second[key][0]) * counts[key] for key in shared)
-    return max(0.0, 1 - apart / spread / sum(counts.values()))
+    expected, rewards = np.array(pairs).T
+    if np.ptp(expected) < 1e-9 and np.ptp(rewards) < 1e-9:
+        apart = abs(float(expected.mean() - rewards.mean()))
+        return ValueEstimate(1.0 if apart < 1e-9 else 0.0) if known.spread < 1e-9 else None
+    return _slope(expected, rewards, known.noise)
 
 
-def _means(task: ComparedTask, unit: float) -> dict[tuple[str, str], tuple[float, int]]:
-    """Return the mean reward of each action in each kind of state, in a unit, and of how many it
-    is."""
-    rewards: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one in task.transitions:
-        if isinstance(one.action, int) and one.action in task.actions:
-            key = key_of(task.space, one.state, _BINS)
-            rewards[key, task.actions[one.action]].append(one.reward / unit)
-    return {
-        key: (sum(found) / len(found), len(found))
-        for key, found in rewards.items()
-        if len(found) >= _LEAST_REWARDS
-    }
+def _slope(x: Vector, y: Vector, noise: float) -> ValueEstimate | None:
+    """Return the slope of a line through points, and its 95 % interval; None if all are at the same
+    place. `noise` is the least variance around it."""
+    about = x - x.mean()
+    squares = float(about @ about)
+    if squares <= 1e-12 * len(x):
+        return None
+    slope = float(about @ y) / squares
+    left = y - y.mean() - slope * about
+    variance = max(float(left @ left) / (len(x) - 2), noise)
+    reach = student(0.975, len(x) - 2) * math.sqrt(variance / squares)
+    return ValueEstimate(slope, slope - reach, slope + reach)
+
+
+class _RewardMeans:
+    """What actions brought in a task, in like states.
+
+    Args:
+        task: the task.
+        unit: in which rewards are told.
+    """
+
+    def __init__(self, task: ComparedTask, unit: float) -> None:
+        cells: dict[tuple[str, str], list[float]] = defaultdict(list)
+        actions: dict[str, list[float]] = defaultdict(list)
+        for one in task.transitions:
+            label = _label(task, one)
+            if label is not None:
+                cells[key_of(task.space, one.state, _BINS), label].append(one.reward / unit)
+                actions[label].append(one.reward / unit)
+        self._cells = {key: (sum(found), len(found)) for key, found in cells.items()}
+        self._actions = {
+            label: sum(found) / len(found)
+            for label, found in actions.items()
+            if len(found) >= _LEAST_REWARDS
+        }
+        several = [np.array(found) for found in cells.values() if len(found) > 1]
+        freedom = sum(len(found) - 1 for found in several)
+        left = sum(float(((found - found.mean()) ** 2).sum()) for found in several)
+        self.noise = left / freedom if freedom else 0.0
+        rewards = [reward for found in actions.values() for reward in found]
+        self.spread = max(rewards) - min(rewards) if rewards else 0.0
+
+    def of(self, task: ComparedTask, one: Transition) -> float | None:
+        """Return what a step of another task would have brought here; None if that is not known."""
+        label = _label(task, one)
+        general = None if label is None else self._actions.get(label)
+        if label is None or general is None:
+            return None
+        total, count = self._cells.get((key_of(task.space, one.state, _BINS), label), (0.0, 0))
+        return (total + _GENERAL * general) / (count + _GENERAL)
+
+
+def _label(task: ComparedTask, one: Transition) -> str | None:
+    return task.actions.get(one.action) if isinstance(one.action, int) else None

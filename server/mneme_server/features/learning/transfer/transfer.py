@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -17,7 +18,6 @@ from mneme_server.common.canonical import Json, canonical_json
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument, NotFound, Reason
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.features.learning.algorithms.algorithm import Algorithm, Learner, Transition
-from mneme_server.features.learning.algorithms.bandits import PRIOR_RATE, PRIOR_SHAPE
 from mneme_server.features.learning.algorithms.choice import chosen
 from mneme_server.features.learning.model import Definition
 from mneme_server.features.learning.sessions.evaluation import (
@@ -34,13 +34,14 @@ from mneme_server.features.learning.sessions.live_session import (
     telling,
 )
 from mneme_server.features.learning.sessions.open_sessions import OpenSessions
-from mneme_server.features.learning.spaces import Box
+from mneme_server.features.learning.spaces import Box, OpenLabels
 from mneme_server.features.learning.transfer.similarity import (
     ComparedTask,
     Similarity,
     features_of,
     similarity,
 )
+from mneme_server.features.learning.trust.estimates import ValueEstimate
 from mneme_server.features.learning.trust.evaluation import (
     Evaluation,
     evaluate_learning,
@@ -88,6 +89,9 @@ class TransferResult:
         before: what the target's algorithm learns from the target's steps, without the transfer.
         after: the same with it.
         steps: of the target, the newest, that both were judged by.
+        gain: how much more an episode of the target brings with it; None if that cannot be told.
+        worth: the same in a sentence: what it is worth, or why that cannot be told.
+        is_applied: whether it was done; a dry run only tells.
     """
 
     similarity: Similarity
@@ -95,6 +99,9 @@ class TransferResult:
     before: Evaluation
     after: Evaluation
     steps: int
+    gain: ValueEstimate | None
+    worth: str
+    is_applied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,14 @@ class Transfer:
         self._algorithm = algorithm
 
     def transfer(
-        self, tenant_id: str, source_id: str, target_id: str, *, kind: TransferKind, least: float
+        self,
+        tenant_id: str,
+        source_id: str,
+        target_id: str,
+        *,
+        kind: TransferKind,
+        least: float,
+        dry_run: bool = False,
     ) -> TransferResult:
         """Transfer what `source_id` has learned to `target_id`.
 
@@ -138,13 +152,16 @@ class Transfer:
             source_id: the session that has learned.
             target_id: the session that is to know it, too.
             kind: what is taken over.
-            least: how alike the tasks must be, from 0 to 1.
+            least: how alike the tasks must be, from 0 to 1; 0: whatever they are like, and whatever
+                it is worth.
+            dry_run: whether to change nothing, and to tell what it would be worth.
 
         Raises:
             InvalidArgument: they are the same.
             NotFound: there is no such session.
             FailedPrecondition: the source has learned nothing, the algorithms or settings do not
-                fit each other, the tasks are not alike enough, or the target has ended.
+                fit each other, the tasks are not alike enough, the rewards contradict each other,
+                the target would surely earn less, or it has ended.
             Unavailable: one of them was closed meanwhile.
         """
         if source_id == target_id:
@@ -161,7 +178,45 @@ class Transfer:
             ):
                 require_active(live)
                 require_there(source.live)  # Else what it had learned may be forgotten.
-                return self._transfer(tenant, source, live, kind, least)
+                return self._transfer(tenant, source, live, kind, least, dry_run=dry_run)
+
+    def undo(self, tenant_id: str, source_id: str, target_id: str) -> None:
+        """Take back all that `target_id` has taken over: it learns its own steps again, and knows
+        what they teach and nothing else.
+
+        Args:
+            tenant_id: whose sessions they are.
+            source_id: a session that was transferred to it.
+            target_id: the session that took it over.
+
+        Raises:
+            NotFound: there is no such session.
+            FailedPrecondition: nothing of the source was taken over, or the target has ended.
+            Unavailable: the target was closed meanwhile.
+        """
+        with self._tenants.open(tenant_id) as tenant:
+            with _named("source_session_id"), self._sessions.use(tenant, source_id) as source:
+                number = source.session.number
+            with (
+                _named("target_session_id"),
+                self._sessions.use(tenant, target_id) as live,
+                telling(live),
+            ):
+                require_active(live)
+                if number not in live.policy.sources:
+                    raise FailedPrecondition(
+                        f"nothing of the learning session {source_id!r} was transferred to"
+                        f" {target_id!r}",
+                        field="source_session_id",
+                    )
+                try:
+                    with deadline.holding(live.thinking):
+                        live.policy.begin_anew()
+                    live.catch_up(tenant)
+                    live.save(tenant)
+                except BaseException:
+                    self._sessions.drop(tenant.tenant_id, live)  # It is as it was stored.
+                    raise
 
     def _transfer(
         self,
@@ -170,6 +225,8 @@ class Transfer:
         live: LiveSession,
         kind: TransferKind,
         least: float,
+        *,
+        dry_run: bool,
     ) -> TransferResult:
         definition = live.session.definition
         algorithm = self._algorithm(definition.algorithm)
@@ -180,21 +237,30 @@ class Transfer:
         with deadline.holding(live.thinking):
             task = _task(definition, live.policy.known, transitions)
             alike = similarity(source.task, task)
-            _require_alike(alike, least)
-            numbers = _numbers(source.known, live)
-            ridge = float(definition.config.get("ridge", 1.0))
-            learned, count = carried(source.learned, numbers, kind, ridge=ridge)
+            if not dry_run:
+                _require_alike(alike, least)
+            learned, count = carried(source.learned, _numbers(source.known, live), kind)
         with_it = _begun(algorithm, definition, learned)
         before, after = _judged(algorithm, definition, transitions, with_it, kind)
+        gain = _gain(before, after)
+        told = _worth(gain, alike, before, after, len(transitions))
+        found = TransferResult(
+            alike, count, before, after, len(transitions), gain, told, is_applied=not dry_run
+        )
+        if dry_run:
+            return found
+        _require_no_loss(found, least)
         again = [] if kind is TransferKind.FULL else _newest(tenant, live, _LEARNED_AGAIN)
         with deadline.holding(live.thinking):
+            for label in source.known:
+                live.policy.number(label)  # It gets the number that it was carried to.
             live.policy.take_over(learned, count, again, source.sessions)
         live.save(tenant)
-        return TransferResult(alike, count, before, after, len(transitions))
+        return found
 
 
 def carried(
-    learned: Learned, actions: Mapping[int, int], kind: TransferKind, *, ridge: float = 1.0
+    learned: Learned, actions: Mapping[int, int], kind: TransferKind
 ) -> tuple[Learned, int]:
     """Return what a learner that was dumped knows, for another one to load, and how many numbers
     that is.
@@ -203,13 +269,12 @@ def carried(
         learned: what `dump` returned. It is not changed.
         actions: the target's number of each of the source's actions that the target has.
         kind: whether it is the target's knowledge, or what it begins with.
-        ridge: of the target, if it is a linear bandit.
 
     Raises:
         FailedPrecondition: it cannot be taken over so.
     """
     if "arms" in learned:
-        return _arms(learned, actions, kind, ridge)
+        return _arms(learned, actions, kind)
     if "tries" in learned:
         return _cells(learned, actions, kind)
     return _networks(learned, actions, kind)
@@ -274,7 +339,7 @@ def _require_fit(source: Definition, target: Definition, *, networks: bool) -> N
         raise FailedPrecondition("the state spaces differ, and networks are made for one")
     shared = set(source.config)
     if not networks:
-        shared &= {"bins", "features", "reward_scale"}
+        shared &= {"bins", "features", "pairs", "reward_scale"}
     differing = sorted(key for key in shared if source.config[key] != target.config[key])
     if differing:
         raise FailedPrecondition(
@@ -283,18 +348,75 @@ def _require_fit(source: Definition, target: Definition, *, networks: bool) -> N
 
 
 def _require_alike(alike: Similarity, least: float) -> None:
-    if alike.overall < least:
+    if least <= 0 or not alike.is_measured:
+        return
+    asked = f"At least {least:.0%} is asked for (similarity_threshold)"
+    if alike.is_contradicted or alike.overall < least:
         raise FailedPrecondition(
-            f"{alike.why} At least {least:.0%} is asked for (similarity_threshold); nothing was "
-            "transferred.",
+            f"{alike.why} {asked}; nothing was transferred.",
             metadata={"task_similarity": f"{alike.overall:.4f}"},
         )
 
 
+def _require_no_loss(found: TransferResult, least: float) -> None:
+    if least > 0 and found.gain is not None and found.gain.high is not None and found.gain.high < 0:
+        raise FailedPrecondition(
+            f"{found.worth} Nothing was transferred; a similarity_threshold of 0 does it"
+            " nevertheless.",
+            metadata={"gain": f"{found.gain.value:.4g}"},
+        )
+
+
+def _gain(before: Evaluation, after: Evaluation) -> ValueEstimate | None:
+    """Return how much more is earned with a transfer than without. The interval is that of a
+    difference of independent estimates: as both were judged by the same steps, it is too wide
+    rather than too narrow."""
+    one, other = before.doubly_robust, after.doubly_robust
+    if one is None or other is None or one.high is None or other.high is None:
+        return None
+    reach = math.hypot(one.high - one.value, other.high - other.value)
+    value = other.value - one.value
+    return ValueEstimate(value, value - reach, value + reach)
+
+
+def _worth(
+    gain: ValueEstimate | None,
+    alike: Similarity,
+    before: Evaluation,
+    after: Evaluation,
+    steps: int,
+) -> str:
+    """Return what a transfer is worth, or why that cannot be told, in sentences."""
+    if gain is not None and gain.low is not None and gain.high is not None:
+        said = (
+            f"With the transfer an episode of the target brings {gain.value:+.3g} "
+            f"({gain.low:+.3g} to {gain.high:+.3g}) more than without it"
+        )
+        if gain.low > 0:
+            return f"{said}: it helps."
+        return f"{said}: it harms." if gain.high < 0 else f"{said}: whether it helps is not known."
+    if not steps:
+        known = "" if alike.rewards is None else " but by the rewards of both"
+        return (
+            "The target has no steps yet, so that what the transfer is worth to it cannot be told"
+            f"{known}. Ask again (dry_run) when it has some, and take it back (undo) if it harms."
+        )
+    rewards = ""
+    if alike.rewards is None:
+        rewards = " Whether the target rewards the same things as the source is not known either."
+    return f"What it is worth cannot be told. {before.refused or after.refused}{rewards}"
+
+
 def _numbers(known: list[Json], live: LiveSession) -> dict[int, int]:
-    """Return the target's numbers of the source's actions that it has."""
-    found = {n: live.policy.number(label) for n, label in enumerate(known)}
-    return {source: target for source, target in found.items() if target is not None}
+    """Return the target's numbers of the source's actions that it has, or would get."""
+    found, new = {}, len(live.policy.known)
+    for number, label in enumerate(known):
+        target = live.policy.number_of(label)
+        if target is None and isinstance(live.session.definition.actions, OpenLabels):
+            target, new = new, new + 1
+        if target is not None:
+            found[number] = target
+    return found
 
 
 def _begun(
@@ -336,35 +458,34 @@ def _judged(
     return before, after
 
 
-def _arms(
-    learned: Learned, actions: Mapping[int, int], kind: TransferKind, ridge: float
-) -> tuple[Learned, int]:
+def _arms(learned: Learned, actions: Mapping[int, int], kind: TransferKind) -> tuple[Learned, int]:
     _require_no_encoder(kind, "a linear bandit")
     arms = {
-        str(actions[int(number)]): _prior(arm, ridge)
+        str(actions[int(number)]): _prior(arm, learned["spreads"])
         if kind is TransferKind.FINE_TUNE
         else deepcopy(arm)
         for number, arm in learned["arms"].items()
         if int(number) in actions
     }
-    return {"names": list(learned["names"]), "arms": arms}, sum(
-        len(arm["mean"]) for arm in arms.values()
-    )
+    found = {**deepcopy(dict(learned)), "arms": arms, "changes": [], "short": 0.0}
+    if kind is TransferKind.FINE_TUNE:
+        told, fitted, _ = learned["told"]
+        found["told"] = [round(EVIDENCE * told), round(EVIDENCE * min(told, fitted)), 0]
+    return found, sum(len(arm["mean"]) for arm in arms.values())
 
 
-def _prior(arm: Mapping[str, Any], ridge: float) -> dict[str, Any]:
+def _prior(arm: Mapping[str, Any], spreads: NDArray[np.float64]) -> dict[str, Any]:
+    """Return an arm each of whose rewards counts for a part; what it expects stays the same until
+    all is fitted anew."""
     size = len(arm["mean"])
-    prior = ridge * np.eye(size)
-    evidence = np.linalg.inv(arm["covariance"]) - prior
-    covariance = np.linalg.inv(prior + EVIDENCE * evidence)
-    shape, rate = arm["noise"]
+    precision = EVIDENCE * arm["gram"] + np.diag(1 / spreads[:size])
+    covariance = np.linalg.inv(precision)
+    sums = {name: EVIDENCE * arm[name] for name in ("gram", "moment", "states")}
     return {
         "covariance": (covariance + covariance.T) / 2,
         "mean": arm["mean"].copy(),
-        "noise": [
-            PRIOR_SHAPE + EVIDENCE * (shape - PRIOR_SHAPE),
-            PRIOR_RATE + EVIDENCE * (rate - PRIOR_RATE),
-        ],
+        **sums,
+        "rewards": [EVIDENCE * one for one in arm["rewards"]],
     }
 
 
@@ -395,7 +516,7 @@ def _networks(
             "same order"
         )
     weights: Mapping[str, NDArray[Any]] = learned["weights"] or {}
-    found = deepcopy(dict(learned))
+    found = deepcopy(dict(learned)) | {"best": None}  # What was best there need not be so here.
     if kind is not TransferKind.FULL and found["trainer"] is not None:
         found["trainer"]["frozen"] = kind is TransferKind.FREEZE_ENCODER
     return found, sum(int(one.size) for one in weights.values())

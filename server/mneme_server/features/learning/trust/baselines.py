@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-_FOLDS = 5
+FOLDS = 5
 LEAST = 0.01
 """No estimated probability is taken to be smaller: a fit cannot tell rare from never."""
 
@@ -174,8 +174,8 @@ def estimated(states: Matrix, places: Numbers, episodes: Numbers, actions: int) 
         actions: how many there are.
     """
     found = np.zeros(len(places))
-    for fold in range(_FOLDS):
-        mine = episodes % _FOLDS == fold
+    for fold in range(FOLDS):
+        mine = episodes % FOLDS == fold
         if mine.any():
             fit = Softmax(states[~mine], places[~mine], actions)
             found[mine] = fit(states[mine])[np.arange(int(mine.sum())), places[mine]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
@@ -17,7 +18,8 @@ from mneme_server.features.learning.algorithms.algorithm import (
     number_of,
 )
 from mneme_server.features.learning.spaces import Space
-from mneme_server.features.learning.trust.baselines import estimated
+from mneme_server.features.learning.trust.baselines import FOLDS, LEAST, estimated
+from mneme_server.features.learning.trust.behaviour import contradiction, determined, foretold
 from mneme_server.features.learning.trust.estimates import WeightedEpisodes, discounted
 from mneme_server.features.learning.trust.regression import (
     RegressionEncoder,
@@ -27,6 +29,7 @@ from mneme_server.features.learning.trust.regression import (
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 Ask: TypeAlias = Callable[[Sequence[ActionQuestion]], Sequence[Choice]]
 """A policy: what it chooses in each of some states."""
 Episode: TypeAlias = Sequence[Transition]
@@ -183,10 +186,44 @@ class Blocks:
         where it is not known."""
         return np.array([one.probability or np.nan for one in self._flat[self._mine]])
 
+    def contradiction(self) -> str:
+        """Return how what was done contradicts the recorded probabilities, of all episodes; empty
+        if it does not."""
+        known = np.array([one.probability or np.nan for one in self._flat])
+        if np.isnan(known).all():
+            return ""
+        # What is rarer than `LEAST` counts as that: together with it all would be more than 1.
+        fitted = self._fitted / (1 + LEAST * len(self._actions))
+        return contradiction(known, self._places) or foretold(known, fitted, self._numbers, FOLDS)
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """In which decisions of the judged episodes there was more than one action to choose."""
+        return np.array([len(one.available) != 1 for one in self._flat[self._mine]], dtype=bool)
+
+    @property
+    def determined(self) -> float:
+        """How often a decision of the judged episodes follows from its state."""
+        return determined(self._states[self._mine], self._places[self._mine])
+
+    @property
+    def returns(self) -> Vector:
+        """The discounted returns of the judged episodes."""
+        lengths = np.diff(self._starts)[self._judged.firsts[0] : self._judged.last]
+        return discounted(self._rewards[self._mine], lengths, self._basis.discount)
+
     def estimated(self) -> Vector:
         """Return fitted probabilities of what was done in the judged episodes."""
-        episodes = np.repeat(np.arange(len(self._episodes)), np.diff(self._starts))
-        return estimated(self._states, self._places, episodes, len(self._actions))[self._mine]
+        return self._fitted[self._mine]
+
+    @cached_property
+    def _fitted(self) -> Vector:
+        return estimated(self._states, self._places, self._numbers, len(self._actions))
+
+    @property
+    def _numbers(self) -> Numbers:
+        """The number of each decision's episode."""
+        return np.repeat(np.arange(len(self._episodes)), np.diff(self._starts))
 
     def weighed(self, propensities: Vector) -> WeightedEpisodes:
         """Return the judged episodes, given with which probability each decision was taken."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mneme_server.features.learning.algorithms.algorithm import Learner
 from mneme_server.features.learning.algorithms.choice import chosen
+from mneme_server.features.learning.trust.behaviour import certain
 from mneme_server.features.learning.trust.blocks import Ask, Basis, Blocks, Episode
 from mneme_server.features.learning.trust.estimates import (
     ValueEstimate,
@@ -39,6 +40,8 @@ _BLOCKS = 5
 _FIRST = 0.5
 """The share of the episodes that are only learned from."""
 _LEAST_OVERLAP = 0.9
+_DETERMINED = 0.95
+"""The share of decisions that follow from the state from which on nothing was left to chance."""
 
 
 class Propensities(Enum):
@@ -138,17 +141,39 @@ def _evaluation(blocks: Blocks) -> Evaluation:
         )
     known = blocks.recorded()
     missing = np.isnan(known)
+    unusable = certain(known[blocks.free]) or blocks.contradiction()
+    if unusable:
+        return _not_judged(blocks, unusable)
     if missing.any():
         kind = Propensities.ESTIMATED if missing.all() else Propensities.PARTLY_ESTIMATED
+        if blocks.determined >= _DETERMINED:
+            return _not_judged(blocks, _followed(blocks.determined))
         return _estimates(_latest(blocks, np.where(missing, blocks.estimated(), known)), kind)
     data = _latest(blocks, known)
-    if _refused(data):
+    if _refused(data) and blocks.determined < _DETERMINED:
         # A behaviour that was nearly certain each time, but not always of the same: over time its
         # choices were more even, and as an average they weigh more evenly.
         guessed = _latest(blocks, blocks.estimated())
         if not _refused(guessed):
             return _estimates(guessed, Propensities.ESTIMATED)
     return _estimates(data, Propensities.RECORDED)
+
+
+def _not_judged(blocks: Blocks, why: str) -> Evaluation:
+    returns = blocks.returns
+    return Evaluation(
+        episodes=len(returns),
+        behaviour=mean_of(returns, len(returns), float(np.ptp(returns))),
+        refused=why,
+    )
+
+
+def _followed(share: float) -> str:
+    return (
+        f"In {share:.0%} of the decisions that were compared, what was done is what was done in the"
+        " most similar state, too: it followed from the state, so that what anything else would"
+        " have brought there is not known."
+    )
 
 
 def _latest(blocks: Blocks, propensities: Vector) -> WeightedEpisodes:

@@ -145,6 +145,7 @@ class GateVerdict:
         low: the lower bound of the gain, valid at every look.
         high: the upper bound.
         why: the same in a sentence.
+        clipped: how many rewards were beyond the range that the gate was told.
     """
 
     trusts_policy: bool
@@ -153,6 +154,7 @@ class GateVerdict:
     low: float
     high: float
     why: str
+    clipped: int = 0
 
 
 @dataclass(slots=True)
@@ -215,8 +217,19 @@ class Gate:
             low=self.gains.at(self._level) * scale,
             high=-self.losses.at(self._level) * scale,
             why="",
+            clipped=self.clipped,
         )
-        return replace(found, why=self._sentence(found, baseline))
+        return replace(found, why=self._sentence(found, baseline) + self._beyond())
+
+    def _beyond(self) -> str:
+        """Say how many rewards count as others than they were; empty if none does."""
+        if not self.clipped:
+            return ""
+        return (
+            f" {self.clipped} of the rewards were beyond {self.low:g} to {self.high:g}"
+            " (lowest_reward, highest_reward) and count as the nearer of the two, so that the gain"
+            " is not that of the rewards."
+        )
 
     @property
     def _level(self) -> float:

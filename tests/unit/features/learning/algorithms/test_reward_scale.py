@@ -78,9 +78,15 @@ def test_unless_it_is_asked_for_rewards_are_learned_as_they_are() -> None:
         learner.choose(QUESTIONS, explore=False, chance=chance) for learner in (plain, large)
     )
     assert other.values == pytest.approx(1_024 * one.values)
-    bandit, _ = taught("linucb", 1.0)
-    careless, _ = taught("linucb", 1_024.0)
-    assert asked(careless) != asked(bandit)  # What is not known counts as if rewards were about 1.
+
+
+@pytest.mark.parametrize("algorithm", ["linucb", "thompson"])
+def test_bandits_find_the_size_of_rewards_by_themselves(algorithm: str) -> None:
+    plain, _ = taught(algorithm, 1.0)
+    for unit in (1 / 1_024, 1_024.0):
+        other, _ = taught(algorithm, unit)
+        pairs = zip(asked(other), asked(plain), strict=True)
+        assert all(one == pytest.approx(known) for one, known in pairs)
 
 
 def test_an_initial_value_is_in_the_unit_of_the_rewards_too() -> None:

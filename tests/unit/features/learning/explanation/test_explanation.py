@@ -100,9 +100,85 @@ def test_the_decision_is_told_in_sentences_with_figures() -> None:
     assert found.path[0].startswith("The policy chooses 'pkce', of which it expects ")
     assert "; its confidence is " in found.path[0]
     assert found.path[1].startswith("How much more it is expected to bring than the others")
-    assert any(one.startswith("complexity = 0.9 makes it ") for one in found.path)
+    assert any(one.startswith("complexity = 0.9 makes it ") and " to " in one for one in found.path)
     assert any(one.startswith("Were ") and one.endswith("'.") for one in found.path)
     assert all(one.endswith(".") for one in found.path)
+
+
+def told_apart(seed: int) -> bool:
+    """Whether an explanation says that a fact which means nothing makes a difference."""
+    chance = np.random.default_rng(seed)
+    pupil, states = learner("linucb"), []
+    for _ in range(200):
+        state = {
+            "kind": str(chance.choice(["x", "y"])),
+            "team": str(chance.choice(["red", "blue"])),
+        }
+        states.append(state)
+        right = int(state["kind"] == "x")
+        action = int(chance.integers(2))
+        pupil.learn(
+            [Transition(state, action, float(chance.random() < 0.3 + 0.4 * (action == right)))]
+        )
+    question = ActionQuestion({"kind": "x", "team": "red"}, range(2))
+    found = explain(pupil, SPACE, question, states)
+    shares, reaches = found.attribution.shares, found.attribution.reaches
+    assert set(shares) == set(reaches)
+    assert any(one.startswith("kind = ") and ") more." in one for one in found.path)
+    return abs(shares["team",]) > reaches["team",]
+
+
+def test_each_part_has_its_uncertainty_and_what_means_nothing_is_not_said_to_matter() -> None:
+    assert sum(told_apart(seed) for seed in range(12)) <= 2
+
+
+def test_what_networks_value_has_no_interval_and_that_is_said() -> None:
+    class Network:
+        """Values without knowing how sure they are."""
+
+        def choose(
+            self, questions: Sequence[ActionQuestion], *, explore: bool, chance: np.random.Generator
+        ) -> list[Choice]:
+            values = [np.array([0.0, float(one.state["x"])]) for one in questions]  # type: ignore[index, call-overload, arg-type]
+            return [
+                Choice(int(v.argmax()), v, (v == v.max()).astype(float), 1.0, 0.5, explored=False)
+                for v in values
+            ]
+
+    found = explain(
+        Network(),  # type: ignore[arg-type]
+        SPACE,
+        ActionQuestion({"x": 1.0}, range(2)),
+        [{"x": 0.0}, {"x": 1.0}],
+    )
+    assert not found.attribution.reaches
+    assert "How sure these figures are is not known." in found.path
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_counterfactual_is_a_number_that_one_can_say_not_the_edge(seed: int) -> None:
+    class Edge:
+        """Chooses 1 from 0.5 on."""
+
+        def choose(
+            self, questions: Sequence[ActionQuestion], *, explore: bool, chance: np.random.Generator
+        ) -> list[Choice]:
+            values = [np.array([0.5, 0.5 + (one.state["x"] >= 0.5)]) for one in questions]  # type: ignore[index, call-overload, operator]
+            return [
+                Choice(int(v.argmax()), v, (v == v.max()).astype(float), 1.0, 1.0, explored=False)
+                for v in values
+            ]
+
+    chance = np.random.default_rng(seed)
+    seen: list[Json] = [{"x": float(one)} for one in chance.random(100)]
+    for now, least, most in ((0.8137, 0.48, 0.4999), (0.1337, 0.5, 0.52)):
+        question = ActionQuestion({"x": now}, range(2))
+        found = explain(Edge(), SPACE, question, seen)  # type: ignore[arg-type]
+        (flip,) = found.counterfactuals
+        (value,) = flip.changes.values()
+        assert isinstance(value, float)
+        assert least <= value <= most
+        assert value == round(value, 2)
 
 
 def test_an_action_that_is_not_chosen_can_be_explained_too() -> None:

@@ -7,8 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mneme_server.features.learning.algorithms.algorithm import ActionQuestion, Choice, Transition
+from mneme_server.features.learning.algorithms.algorithm import (
+    ActionQuestion,
+    Choice,
+    Transition,
+    number_of,
+)
 from mneme_server.features.learning.spaces import Discrete
+from mneme_server.features.learning.trust.behaviour import contradiction
 from mneme_server.features.learning.trust.blocks import Basis, episodes_of
 from mneme_server.features.learning.trust.estimates import ValueEstimate
 from mneme_server.features.learning.trust.evaluation import (
@@ -17,7 +23,7 @@ from mneme_server.features.learning.trust.evaluation import (
     evaluate_learning,
     evaluate_policy,
 )
-from unit.features.learning.trust.bandits import ACTIONS, SPACE, World, learner, taught
+from unit.features.learning.trust.bandits import ACTIONS, SPACE, TYPES, World, learner, taught
 
 BASIS = Basis(SPACE)
 
@@ -68,6 +74,53 @@ def test_without_recorded_probabilities_those_of_the_behaviour_are_fitted_and_it
     assert guessed.doubly_robust.value == pytest.approx(known.doubly_robust.value, abs=0.05)
     some = [replace(one, probability=None) if n % 3 else one for n, one in enumerate(transitions)]
     assert evaluated(some).propensities is Propensities.PARTLY_ESTIMATED
+
+
+def _by_rule(transitions: Sequence[Transition], probability: float | None) -> list[Transition]:
+    """The decisions of a behaviour that leaves nothing to chance."""
+    return [
+        replace(one, probability=probability)
+        for one in transitions
+        if number_of(one.action) == TYPES.index(str(one.state["task_type"]))  # type: ignore[index,call-overload]
+    ]
+
+
+@pytest.mark.parametrize("probability", [1.0, None])
+def test_where_nothing_was_left_to_chance_nothing_is_concluded(probability: float | None) -> None:
+    found = evaluated(_by_rule(World(0).logged(3_000), probability))
+    assert found.gain is found.weighted is found.doubly_robust is None
+    assert "would have brought there is not known" in found.refused
+    assert found.behaviour is not None
+
+
+def test_where_there_was_only_one_action_to_choose_it_may_be_certain() -> None:
+    transitions = World(2).logged(2_000)
+    alone = [
+        replace(one, probability=1.0, available=(number_of(one.action),)) if n % 5 == 0 else one
+        for n, one in enumerate(transitions)
+    ]
+    assert evaluated(alone).refused == ""
+
+
+@pytest.mark.parametrize("claimed", [0.25, 0.9])
+def test_probabilities_that_the_frequencies_contradict_are_refused(claimed: float) -> None:
+    transitions = World(1).logged(1_000, favourite=0.6 if claimed == 0.25 else 0.25)
+    skewed = [one for n, one in enumerate(transitions) if one.action != 0 or n % 4 == 0]
+    found = evaluated([replace(one, probability=claimed) for one in skewed])
+    assert found.gain is None
+    assert found.refused.startswith("The recorded probabilities are not those with which")
+
+
+def test_true_probabilities_are_not_contradicted_by_chance() -> None:
+    refused = [
+        contradiction(
+            np.array([one.probability or np.nan for one in transitions]),
+            np.array([number_of(one.action) for one in transitions]),
+        )
+        for seed in range(40)
+        for transitions in (World(seed).logged(300, favourite=0.25 + 0.018 * seed),)
+    ]
+    assert refused == [""] * 40
 
 
 def test_fewer_than_fifty_effective_episodes_are_refused_in_words() -> None:

@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learning.proto.
  */
 export const file_mneme_v1_learning: GenFile = /*@__PURE__*/
-  fileDesc("ChdtbmVtZS92MS9sZWFybmluZy5wcm90bxIIbW5lbWUudjEiGwoHTnVtYmVycxIQCgZ2YWx1ZXMYASADKAFCACKIAQoFU3RhdGUSKQoEanNvbhgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCAEgAEiQKB251bWJlcnMYAiABKAsyES5tbmVtZS52MS5OdW1iZXJzSAASEgoGbnVtYmVyGAMgASgDQgBIABIRCgVsYWJlbBgEIAEoCUIASABCBwoFdmFsdWUiiQEKBkFjdGlvbhIRCgVsYWJlbBgBIAEoCUIASAASEgoGbnVtYmVyGAIgASgDQgBIABIkCgdudW1iZXJzGAMgASgLMhEubW5lbWUudjEuTnVtYmVyc0gAEikKBGpzb24YBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgBIAEIHCgV2YWx1ZSIuCg1EaXNjcmV0ZVNwYWNlEgsKAW4YASABKANCABIQCgZsYWJlbHMYAiADKAlCACIlChJNdWx0aURpc2NyZXRlU3BhY2USDwoFc2l6ZXMYASADKANCACIpCghCb3hTcGFjZRINCgNsb3cYASADKAFCABIOCgRoaWdoGAIgAygBQgAiEQoPT3BlbkxhYmVsc1NwYWNlIhEKD09wZW5PYmplY3RTcGFjZSLeAQoKTmFtZWRTcGFjZRINCgNrZXkYASABKAlCABIrCghkaXNjcmV0ZRgCIAEoCzIXLm1uZW1lLnYxLkRpc2NyZXRlU3BhY2VIABI2Cg5tdWx0aV9kaXNjcmV0ZRgDIAEoCzIcLm1uZW1lLnYxLk11bHRpRGlzY3JldGVTcGFjZUgAEiEKA2JveBgEIAEoCzISLm1uZW1lLnYxLkJveFNwYWNlSAASMAoLb3Blbl9sYWJlbHMYBSABKAsyGS5tbmVtZS52MS5PcGVuTGFiZWxzU3BhY2VIAEIHCgVzcGFjZSIzCglEaWN0U3BhY2USJgoGc3BhY2VzGAEgAygLMhQubW5lbWUudjEuTmFtZWRTcGFjZUIAIqECCgVTcGFjZRIrCghkaXNjcmV0ZRgBIAEoCzIXLm1uZW1lLnYxLkRpc2NyZXRlU3BhY2VIABI2Cg5tdWx0aV9kaXNjcmV0ZRgCIAEoCzIcLm1uZW1lLnYxLk11bHRpRGlzY3JldGVTcGFjZUgAEiEKA2JveBgDIAEoCzISLm1uZW1lLnYxLkJveFNwYWNlSAASIwoEZGljdBgEIAEoCzITLm1uZW1lLnYxLkRpY3RTcGFjZUgAEjAKC29wZW5fbGFiZWxzGAUgASgLMhkubW5lbWUudjEuT3BlbkxhYmVsc1NwYWNlSAASMAoLb3Blbl9vYmplY3QYBiABKAsyGS5tbmVtZS52MS5PcGVuT2JqZWN0U3BhY2VIAEIHCgVzcGFjZSLkAgoKRXhwZXJpZW5jZRIXCg1wcmVkaWN0aW9uX2lkGAEgASgJQgASHgoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZRIgCgZhY3Rpb24YAyABKAsyEC5tbmVtZS52MS5BY3Rpb24SEAoGcmV3YXJkGAQgASgBQgASIwoKbmV4dF9zdGF0ZRgFIAEoCzIPLm1uZW1lLnYxLlN0YXRlEhIKCnRlcm1pbmF0ZWQYBiABKAgSEQoJdHJ1bmNhdGVkGAcgASgIEhIKCGFjdG9yX2lkGAggASgJQgASGgoLcHJvYmFiaWxpdHkYCSABKAFCAEgAiAEBEjAKFG5leHRfYWxsb3dlZF9hY3Rpb25zGAogAygLMhAubW5lbWUudjEuQWN0aW9uQgASKwoPYWxsb3dlZF9hY3Rpb25zGAsgAygLMhAubW5lbWUudjEuQWN0aW9uQgBCDgoMX3Byb2JhYmlsaXR5IrMBCgpUcmFqZWN0b3J5EgoKAmlkGAEgASgJEikKCG1ldGFkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBINCgVzdGVwcxgDIAEoAxIUCgx0b3RhbF9yZXdhcmQYBCABKAESGAoQZmlyc3RfdHJhbnNpdGlvbhgFIAEoAxIvCgtyZWNvcmRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi1gQKD0xlYXJuaW5nU2Vzc2lvbhIKCgJpZBgBIAEoCRIRCglhbGdvcml0aG0YAiABKAkSJwoGY29uZmlnGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIkCgtzdGF0ZV9zcGFjZRgEIAEoCzIPLm1uZW1lLnYxLlNwYWNlEiUKDGFjdGlvbl9zcGFjZRgFIAEoCzIPLm1uZW1lLnYxLlNwYWNlEgwKBHNlZWQYBiABKAMSKAoIbGVhcm5pbmcYByABKA4yFi5tbmVtZS52MS5MZWFybmluZ01vZGUSKAoGc3RhdHVzGAggASgOMhgubW5lbWUudjEuTGVhcm5pbmdTdGF0dXMSDwoHdHJhaW5lZBgJIAEoCBITCgt0cmFuc2l0aW9ucxgKIAEoAxIPCgdsZWFybmVkGAsgASgDEhoKEmVwaXNvZGVzX2NvbXBsZXRlZBgMIAEoAxIUCgx0b3RhbF9yZXdhcmQYDSABKAESEgoKYXZnX3Jld2FyZBgOIAEoARInCg1rbm93bl9hY3Rpb25zGA8gAygLMhAubW5lbWUudjEuQWN0aW9uEhgKEGV4cGVyaWVuY2VfYnl0ZXMYECABKAMSLgoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImIKC0FjdGlvblNjb3JlEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhISCgV2YWx1ZRgCIAEoAUgAiAEBEhMKC3Byb2JhYmlsaXR5GAMgASgBQggKBl92YWx1ZSLOAQoKUHJlZGljdGlvbhIVCg1wcmVkaWN0aW9uX2lkGAEgASgJEiAKBmFjdGlvbhgCIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhISCgpjb25maWRlbmNlGAMgASgBEhgKC3Byb2JhYmlsaXR5GAQgASgBSACIAQESEAoIZXhwbG9yZWQYBSABKAgSDwoHdHJhaW5lZBgGIAEoCBImCgdhY3Rpb25zGAcgAygLMhUubW5lbWUudjEuQWN0aW9uU2NvcmVCDgoMX3Byb2JhYmlsaXR5Ir4CCgxNZXRyaWNzUG9pbnQSDwoHZXBpc29kZRgBIAEoAxITCgt0cmFuc2l0aW9ucxgCIAEoAxIWCg5lcGlzb2RlX3Jld2FyZBgDIAEoARIZChFtb3ZpbmdfYXZnX3Jld2FyZBgEIAEoARIRCgRsb3NzGAUgASgBSACIAQESFwoKdmFsdWVfbWVhbhgGIAEoAUgBiAEBEhoKDWdyYWRpZW50X25vcm0YByABKAFIAogBARIdChBleHBsb3JhdGlvbl9yYXRlGAggASgBSAOIAQESLwoLcmVjb3JkZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9sb3NzQg0KC192YWx1ZV9tZWFuQhAKDl9ncmFkaWVudF9ub3JtQhMKEV9leHBsb3JhdGlvbl9yYXRlIqQDCg9MZWFybmluZ01ldHJpY3MSGgoSZXBpc29kZXNfY29tcGxldGVkGAEgASgDEhMKC3RyYW5zaXRpb25zGAIgASgDEhQKDHRvdGFsX3Jld2FyZBgDIAEoARISCgphdmdfcmV3YXJkGAQgASgBEhkKEW1vdmluZ19hdmdfcmV3YXJkGAUgASgBEhkKEWNvbnZlcmdlbmNlX3Njb3JlGAYgASgBEjcKEmNvbnZlcmdlbmNlX3N0YXR1cxgHIAEoDjIbLm1uZW1lLnYxLkNvbnZlcmdlbmNlU3RhdHVzEicKCmxvc3NfdHJlbmQYCCABKA4yEy5tbmVtZS52MS5Mb3NzVHJlbmQSHQoQZXhwbG9yYXRpb25fcmF0ZRgJIAEoAUgAiAEBEg8KB3VwZGF0ZXMYCiABKAMSMAoNdHJhaW5pbmdfdGltZRgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhInCgdoaXN0b3J5GAwgAygLMhYubW5lbWUudjEuTWV0cmljc1BvaW50QhMKEV9leHBsb3JhdGlvbl9yYXRlInIKDUV4cG9ydGVkTW9kZWwSDAoEbmFtZRgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCRIvCgtleHBvcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqZQoMTGVhcm5pbmdNb2RlEh0KGUxFQVJOSU5HX01PREVfVU5TUEVDSUZJRUQQABIYChRMRUFSTklOR19NT0RFX0lOTElORRABEhwKGExFQVJOSU5HX01PREVfQkFDS0dST1VORBACKmgKDkxlYXJuaW5nU3RhdHVzEh8KG0xFQVJOSU5HX1NUQVRVU19VTlNQRUNJRklFRBAAEhoKFkxFQVJOSU5HX1NUQVRVU19BQ1RJVkUQARIZChVMRUFSTklOR19TVEFUVVNfRU5ERUQQAirCAQoRQ29udmVyZ2VuY2VTdGF0dXMSIgoeQ09OVkVSR0VOQ0VfU1RBVFVTX1VOU1BFQ0lGSUVEEAASIwofQ09OVkVSR0VOQ0VfU1RBVFVTX0lOSVRJQUxJWklORxABEh8KG0NPTlZFUkdFTkNFX1NUQVRVU19MRUFSTklORxACEiEKHUNPTlZFUkdFTkNFX1NUQVRVU19DT05WRVJHSU5HEAMSIAocQ09OVkVSR0VOQ0VfU1RBVFVTX0NPTlZFUkdFRBAEKnQKCUxvc3NUcmVuZBIaChZMT1NTX1RSRU5EX1VOU1BFQ0lGSUVEEAASGQoVTE9TU19UUkVORF9ERUNSRUFTSU5HEAESFQoRTE9TU19UUkVORF9TVEFCTEUQAhIZChVMT1NTX1RSRU5EX0lOQ1JFQVNJTkcQA2IGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChdtbmVtZS92MS9sZWFybmluZy5wcm90bxIIbW5lbWUudjEiGwoHTnVtYmVycxIQCgZ2YWx1ZXMYASADKAFCACKIAQoFU3RhdGUSKQoEanNvbhgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCAEgAEiQKB251bWJlcnMYAiABKAsyES5tbmVtZS52MS5OdW1iZXJzSAASEgoGbnVtYmVyGAMgASgDQgBIABIRCgVsYWJlbBgEIAEoCUIASABCBwoFdmFsdWUiiQEKBkFjdGlvbhIRCgVsYWJlbBgBIAEoCUIASAASEgoGbnVtYmVyGAIgASgDQgBIABIkCgdudW1iZXJzGAMgASgLMhEubW5lbWUudjEuTnVtYmVyc0gAEikKBGpzb24YBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgBIAEIHCgV2YWx1ZSIuCg1EaXNjcmV0ZVNwYWNlEgsKAW4YASABKANCABIQCgZsYWJlbHMYAiADKAlCACIlChJNdWx0aURpc2NyZXRlU3BhY2USDwoFc2l6ZXMYASADKANCACIpCghCb3hTcGFjZRINCgNsb3cYASADKAFCABIOCgRoaWdoGAIgAygBQgAiEQoPT3BlbkxhYmVsc1NwYWNlIhEKD09wZW5PYmplY3RTcGFjZSLeAQoKTmFtZWRTcGFjZRINCgNrZXkYASABKAlCABIrCghkaXNjcmV0ZRgCIAEoCzIXLm1uZW1lLnYxLkRpc2NyZXRlU3BhY2VIABI2Cg5tdWx0aV9kaXNjcmV0ZRgDIAEoCzIcLm1uZW1lLnYxLk11bHRpRGlzY3JldGVTcGFjZUgAEiEKA2JveBgEIAEoCzISLm1uZW1lLnYxLkJveFNwYWNlSAASMAoLb3Blbl9sYWJlbHMYBSABKAsyGS5tbmVtZS52MS5PcGVuTGFiZWxzU3BhY2VIAEIHCgVzcGFjZSIzCglEaWN0U3BhY2USJgoGc3BhY2VzGAEgAygLMhQubW5lbWUudjEuTmFtZWRTcGFjZUIAIqECCgVTcGFjZRIrCghkaXNjcmV0ZRgBIAEoCzIXLm1uZW1lLnYxLkRpc2NyZXRlU3BhY2VIABI2Cg5tdWx0aV9kaXNjcmV0ZRgCIAEoCzIcLm1uZW1lLnYxLk11bHRpRGlzY3JldGVTcGFjZUgAEiEKA2JveBgDIAEoCzISLm1uZW1lLnYxLkJveFNwYWNlSAASIwoEZGljdBgEIAEoCzITLm1uZW1lLnYxLkRpY3RTcGFjZUgAEjAKC29wZW5fbGFiZWxzGAUgASgLMhkubW5lbWUudjEuT3BlbkxhYmVsc1NwYWNlSAASMAoLb3Blbl9vYmplY3QYBiABKAsyGS5tbmVtZS52MS5PcGVuT2JqZWN0U3BhY2VIAEIHCgVzcGFjZSLkAgoKRXhwZXJpZW5jZRIXCg1wcmVkaWN0aW9uX2lkGAEgASgJQgASHgoFc3RhdGUYAiABKAsyDy5tbmVtZS52MS5TdGF0ZRIgCgZhY3Rpb24YAyABKAsyEC5tbmVtZS52MS5BY3Rpb24SEAoGcmV3YXJkGAQgASgBQgASIwoKbmV4dF9zdGF0ZRgFIAEoCzIPLm1uZW1lLnYxLlN0YXRlEhIKCnRlcm1pbmF0ZWQYBiABKAgSEQoJdHJ1bmNhdGVkGAcgASgIEhIKCGFjdG9yX2lkGAggASgJQgASGgoLcHJvYmFiaWxpdHkYCSABKAFCAEgAiAEBEjAKFG5leHRfYWxsb3dlZF9hY3Rpb25zGAogAygLMhAubW5lbWUudjEuQWN0aW9uQgASKwoPYWxsb3dlZF9hY3Rpb25zGAsgAygLMhAubW5lbWUudjEuQWN0aW9uQgBCDgoMX3Byb2JhYmlsaXR5IrMBCgpUcmFqZWN0b3J5EgoKAmlkGAEgASgJEikKCG1ldGFkYXRhGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBINCgVzdGVwcxgDIAEoAxIUCgx0b3RhbF9yZXdhcmQYBCABKAESGAoQZmlyc3RfdHJhbnNpdGlvbhgFIAEoAxIvCgtyZWNvcmRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi1gQKD0xlYXJuaW5nU2Vzc2lvbhIKCgJpZBgBIAEoCRIRCglhbGdvcml0aG0YAiABKAkSJwoGY29uZmlnGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIkCgtzdGF0ZV9zcGFjZRgEIAEoCzIPLm1uZW1lLnYxLlNwYWNlEiUKDGFjdGlvbl9zcGFjZRgFIAEoCzIPLm1uZW1lLnYxLlNwYWNlEgwKBHNlZWQYBiABKAMSKAoIbGVhcm5pbmcYByABKA4yFi5tbmVtZS52MS5MZWFybmluZ01vZGUSKAoGc3RhdHVzGAggASgOMhgubW5lbWUudjEuTGVhcm5pbmdTdGF0dXMSDwoHdHJhaW5lZBgJIAEoCBITCgt0cmFuc2l0aW9ucxgKIAEoAxIPCgdsZWFybmVkGAsgASgDEhoKEmVwaXNvZGVzX2NvbXBsZXRlZBgMIAEoAxIUCgx0b3RhbF9yZXdhcmQYDSABKAESEgoKYXZnX3Jld2FyZBgOIAEoARInCg1rbm93bl9hY3Rpb25zGA8gAygLMhAubW5lbWUudjEuQWN0aW9uEhgKEGV4cGVyaWVuY2VfYnl0ZXMYECABKAMSLgoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImIKC0FjdGlvblNjb3JlEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhISCgV2YWx1ZRgCIAEoAUgAiAEBEhMKC3Byb2JhYmlsaXR5GAMgASgBQggKBl92YWx1ZSLOAQoKUHJlZGljdGlvbhIVCg1wcmVkaWN0aW9uX2lkGAEgASgJEiAKBmFjdGlvbhgCIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhISCgpjb25maWRlbmNlGAMgASgBEhgKC3Byb2JhYmlsaXR5GAQgASgBSACIAQESEAoIZXhwbG9yZWQYBSABKAgSDwoHdHJhaW5lZBgGIAEoCBImCgdhY3Rpb25zGAcgAygLMhUubW5lbWUudjEuQWN0aW9uU2NvcmVCDgoMX3Byb2JhYmlsaXR5Ir4CCgxNZXRyaWNzUG9pbnQSDwoHZXBpc29kZRgBIAEoAxITCgt0cmFuc2l0aW9ucxgCIAEoAxIWCg5lcGlzb2RlX3Jld2FyZBgDIAEoARIZChFtb3ZpbmdfYXZnX3Jld2FyZBgEIAEoARIRCgRsb3NzGAUgASgBSACIAQESFwoKdmFsdWVfbWVhbhgGIAEoAUgBiAEBEhoKDWdyYWRpZW50X25vcm0YByABKAFIAogBARIdChBleHBsb3JhdGlvbl9yYXRlGAggASgBSAOIAQESLwoLcmVjb3JkZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9sb3NzQg0KC192YWx1ZV9tZWFuQhAKDl9ncmFkaWVudF9ub3JtQhMKEV9leHBsb3JhdGlvbl9yYXRlIl0KCkJlc3RQb2xpY3kSEgoKYXZnX3Jld2FyZBgBIAEoARIPCgdlcGlzb2RlGAIgASgDEhkKEXJlY2VudF9hdmdfcmV3YXJkGAMgASgBEg8KB2Nob29zZXMYBCABKAgi3gMKD0xlYXJuaW5nTWV0cmljcxIaChJlcGlzb2Rlc19jb21wbGV0ZWQYASABKAMSEwoLdHJhbnNpdGlvbnMYAiABKAMSFAoMdG90YWxfcmV3YXJkGAMgASgBEhIKCmF2Z19yZXdhcmQYBCABKAESGQoRbW92aW5nX2F2Z19yZXdhcmQYBSABKAESGQoRY29udmVyZ2VuY2Vfc2NvcmUYBiABKAESNwoSY29udmVyZ2VuY2Vfc3RhdHVzGAcgASgOMhsubW5lbWUudjEuQ29udmVyZ2VuY2VTdGF0dXMSJwoKbG9zc190cmVuZBgIIAEoDjITLm1uZW1lLnYxLkxvc3NUcmVuZBIdChBleHBsb3JhdGlvbl9yYXRlGAkgASgBSACIAQESDwoHdXBkYXRlcxgKIAEoAxIwCg10cmFpbmluZ190aW1lGAsgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEicKB2hpc3RvcnkYDCADKAsyFi5tbmVtZS52MS5NZXRyaWNzUG9pbnQSKQoLYmVzdF9wb2xpY3kYDSABKAsyFC5tbmVtZS52MS5CZXN0UG9saWN5Eg0KBW5vdGVzGA4gAygJQhMKEV9leHBsb3JhdGlvbl9yYXRlInIKDUV4cG9ydGVkTW9kZWwSDAoEbmFtZRgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCRIvCgtleHBvcnRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqZQoMTGVhcm5pbmdNb2RlEh0KGUxFQVJOSU5HX01PREVfVU5TUEVDSUZJRUQQABIYChRMRUFSTklOR19NT0RFX0lOTElORRABEhwKGExFQVJOSU5HX01PREVfQkFDS0dST1VORBACKmgKDkxlYXJuaW5nU3RhdHVzEh8KG0xFQVJOSU5HX1NUQVRVU19VTlNQRUNJRklFRBAAEhoKFkxFQVJOSU5HX1NUQVRVU19BQ1RJVkUQARIZChVMRUFSTklOR19TVEFUVVNfRU5ERUQQAiriAQoRQ29udmVyZ2VuY2VTdGF0dXMSIgoeQ09OVkVSR0VOQ0VfU1RBVFVTX1VOU1BFQ0lGSUVEEAASIwofQ09OVkVSR0VOQ0VfU1RBVFVTX0lOSVRJQUxJWklORxABEh8KG0NPTlZFUkdFTkNFX1NUQVRVU19MRUFSTklORxACEiEKHUNPTlZFUkdFTkNFX1NUQVRVU19DT05WRVJHSU5HEAMSIAocQ09OVkVSR0VOQ0VfU1RBVFVTX0NPTlZFUkdFRBAEEh4KGkNPTlZFUkdFTkNFX1NUQVRVU19TRVRUTEVEEAUqdAoJTG9zc1RyZW5kEhoKFkxPU1NfVFJFTkRfVU5TUEVDSUZJRUQQABIZChVMT1NTX1RSRU5EX0RFQ1JFQVNJTkcQARIVChFMT1NTX1RSRU5EX1NUQUJMRRACEhkKFUxPU1NfVFJFTkRfSU5DUkVBU0lORxADYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Numbers is a list of numbers: a point of a box, or the parts of a
@@ -1651,6 +1651,91 @@ export const MetricsPointSchema: GenMessage<MetricsPoint, {jsonType: MetricsPoin
   messageDesc(file_mneme_v1_learning, 16);
 
 /**
+ * BestPolicy is the best policy so far of a session of sac, td3 or ddpg, whose
+ * policy may become worse while it learns.
+ *
+ * @generated from message mneme.v1.BestPolicy
+ */
+export type BestPolicy = Message<"mneme.v1.BestPolicy"> & {
+  /**
+   * The mean reward of the five episodes that it was judged by, with what was
+   * explored in them.
+   *
+   * @generated from field: double avg_reward = 1;
+   */
+  avgReward: number;
+
+  /**
+   * How many episodes had ended by then.
+   *
+   * @generated from field: int64 episode = 2;
+   */
+  episode: bigint;
+
+  /**
+   * The mean reward of the latest five.
+   *
+   * @generated from field: double recent_avg_reward = 3;
+   */
+  recentAvgReward: number;
+
+  /**
+   * Whether it chooses where nothing is explored, since the latest five are
+   * surely worse (by more than two standard errors); the config's `policy` can
+   * have the newest one choose.
+   *
+   * @generated from field: bool chooses = 4;
+   */
+  chooses: boolean;
+};
+
+/**
+ * BestPolicy is the best policy so far of a session of sac, td3 or ddpg, whose
+ * policy may become worse while it learns.
+ *
+ * @generated from message mneme.v1.BestPolicy
+ */
+export type BestPolicyJson = {
+  /**
+   * The mean reward of the five episodes that it was judged by, with what was
+   * explored in them.
+   *
+   * @generated from field: double avg_reward = 1;
+   */
+  avgReward?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * How many episodes had ended by then.
+   *
+   * @generated from field: int64 episode = 2;
+   */
+  episode?: string;
+
+  /**
+   * The mean reward of the latest five.
+   *
+   * @generated from field: double recent_avg_reward = 3;
+   */
+  recentAvgReward?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Whether it chooses where nothing is explored, since the latest five are
+   * surely worse (by more than two standard errors); the config's `policy` can
+   * have the newest one choose.
+   *
+   * @generated from field: bool chooses = 4;
+   */
+  chooses?: boolean;
+};
+
+/**
+ * Describes the message mneme.v1.BestPolicy.
+ * Use `create(BestPolicySchema)` to create a new message.
+ */
+export const BestPolicySchema: GenMessage<BestPolicy, {jsonType: BestPolicyJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_learning, 17);
+
+/**
  * LearningMetrics says how a session is doing.
  *
  * @generated from message mneme.v1.LearningMetrics
@@ -1742,6 +1827,22 @@ export type LearningMetrics = Message<"mneme.v1.LearningMetrics"> & {
    * @generated from field: repeated mneme.v1.MetricsPoint history = 12;
    */
   history: MetricsPoint[];
+
+  /**
+   * The best policy so far; unset where none is kept.
+   *
+   * @generated from field: mneme.v1.BestPolicy best_policy = 13;
+   */
+  bestPolicy?: BestPolicy;
+
+  /**
+   * What should be known, in sentences: that the world has changed, that another
+   * policy than the newest one chooses, that rewards settled at nothing, or that
+   * they are too small or too large for the algorithm.
+   *
+   * @generated from field: repeated string notes = 14;
+   */
+  notes: string[];
 };
 
 /**
@@ -1836,6 +1937,22 @@ export type LearningMetricsJson = {
    * @generated from field: repeated mneme.v1.MetricsPoint history = 12;
    */
   history?: MetricsPointJson[];
+
+  /**
+   * The best policy so far; unset where none is kept.
+   *
+   * @generated from field: mneme.v1.BestPolicy best_policy = 13;
+   */
+  bestPolicy?: BestPolicyJson;
+
+  /**
+   * What should be known, in sentences: that the world has changed, that another
+   * policy than the newest one chooses, that rewards settled at nothing, or that
+   * they are too small or too large for the algorithm.
+   *
+   * @generated from field: repeated string notes = 14;
+   */
+  notes?: string[];
 };
 
 /**
@@ -1843,7 +1960,7 @@ export type LearningMetricsJson = {
  * Use `create(LearningMetricsSchema)` to create a new message.
  */
 export const LearningMetricsSchema: GenMessage<LearningMetrics, {jsonType: LearningMetricsJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learning, 17);
+  messageDesc(file_mneme_v1_learning, 18);
 
 /**
  * ExportedModel says what a session exported when it ended.
@@ -1920,7 +2037,7 @@ export type ExportedModelJson = {
  * Use `create(ExportedModelSchema)` to create a new message.
  */
 export const ExportedModelSchema: GenMessage<ExportedModel, {jsonType: ExportedModelJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_learning, 18);
+  messageDesc(file_mneme_v1_learning, 19);
 
 /**
  * LearningMode says when a session learns from what it is given.
@@ -2044,6 +2161,15 @@ export enum ConvergenceStatus {
    * @generated from enum value: CONVERGENCE_STATUS_CONVERGED = 4;
    */
   CONVERGED = 4,
+
+  /**
+   * From 0.95, but the window's mean is not surely above that of the first
+   * episodes (as many, at most a quarter of all), or it is about 0, which is
+   * what doing nothing brings.
+   *
+   * @generated from enum value: CONVERGENCE_STATUS_SETTLED = 5;
+   */
+  SETTLED = 5,
 }
 
 /**
@@ -2051,7 +2177,7 @@ export enum ConvergenceStatus {
  *
  * @generated from enum mneme.v1.ConvergenceStatus
  */
-export type ConvergenceStatusJson = "CONVERGENCE_STATUS_UNSPECIFIED" | "CONVERGENCE_STATUS_INITIALIZING" | "CONVERGENCE_STATUS_LEARNING" | "CONVERGENCE_STATUS_CONVERGING" | "CONVERGENCE_STATUS_CONVERGED";
+export type ConvergenceStatusJson = "CONVERGENCE_STATUS_UNSPECIFIED" | "CONVERGENCE_STATUS_INITIALIZING" | "CONVERGENCE_STATUS_LEARNING" | "CONVERGENCE_STATUS_CONVERGING" | "CONVERGENCE_STATUS_CONVERGED" | "CONVERGENCE_STATUS_SETTLED";
 
 /**
  * Describes the enum mneme.v1.ConvergenceStatus.

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/learning_trust.proto.
  */
 export const file_mneme_v1_learning_trust: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9sZWFybmluZ190cnVzdC5wcm90bxIIbW5lbWUudjEiTwoIRXN0aW1hdGUSDQoFdmFsdWUYASABKAESEAoDbG93GAIgASgBSACIAQESEQoEaGlnaBgDIAEoAUgBiAEBQgYKBF9sb3dCBwoFX2hpZ2gitQMKE09mZlBvbGljeUV2YWx1YXRpb24SDwoHc3VtbWFyeRgBIAEoCRIPCgdyZWZ1c2VkGAIgASgJEhAKCGVwaXNvZGVzGAMgASgDEhEKCWRlY2lzaW9ucxgEIAEoAxIdChVlZmZlY3RpdmVfc2FtcGxlX3NpemUYBSABKAESDwoHb3ZlcmxhcBgGIAEoARIsCgxwcm9wZW5zaXRpZXMYByABKA4yFi5tbmVtZS52MS5Qcm9wZW5zaXRpZXMSJQoJYmVoYXZpb3VyGAggASgLMhIubW5lbWUudjEuRXN0aW1hdGUSOAocd2VpZ2h0ZWRfaW1wb3J0YW5jZV9zYW1wbGluZxgJIAEoCzISLm1uZW1lLnYxLkVzdGltYXRlEikKDWRvdWJseV9yb2J1c3QYCiABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRIgCgRnYWluGAsgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSJAoIbW9kZWxsZWQYDCABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRISCgpzdGVwc19yZWFkGA0gASgDEhEKCXRydW5jYXRlZBgOIAEoCCJHChFGZWF0dXJlSW1wb3J0YW5jZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJEhIKCmltcG9ydGFuY2UYAyABKAEiLwoNRmVhdHVyZUNoYW5nZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJIowBCg5Db3VudGVyZmFjdHVhbBIoCgdjaGFuZ2VzGAEgAygLMhcubW5lbWUudjEuRmVhdHVyZUNoYW5nZRIqChBwcmVkaWN0ZWRfYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESEAoIZGlzdGFuY2UYBCABKAEizQIKC0V4cGxhbmF0aW9uEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhInCg1jaG9zZW5fYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESDwoHbWVhc3VyZRgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd0eXBpY2FsGAYgASgBEisKBm1ldGhvZBgHIAEoDjIbLm1uZW1lLnYxLkF0dHJpYnV0aW9uTWV0aG9kEjcKEmZlYXR1cmVfaW1wb3J0YW5jZRgIIAMoCzIbLm1uZW1lLnYxLkZlYXR1cmVJbXBvcnRhbmNlEjEKD2NvdW50ZXJmYWN0dWFscxgJIAMoCzIYLm1uZW1lLnYxLkNvdW50ZXJmYWN0dWFsEhUKDWRlY2lzaW9uX3BhdGgYCiADKAkiWwoRU2hhcGluZ0NvbXBvbmVudHMSFwoPY3VyaW9zaXR5X2JvbnVzGAEgASgBEhUKDW5vdmVsdHlfYm9udXMYAiABKAESFgoOcHJvZ3Jlc3NfYm9udXMYAyABKAEitgEKDlRhc2tTaW1pbGFyaXR5Eg8KB292ZXJhbGwYASABKAESFQoIZmVhdHVyZXMYAiABKAFIAIgBARIUCgdhY3Rpb25zGAMgASgBSAGIAQESEwoGc3RhdGVzGAQgASgBSAKIAQESFAoHcmV3YXJkcxgFIAEoAUgDiAEBEgsKA3doeRgGIAEoCUILCglfZmVhdHVyZXNCCgoIX2FjdGlvbnNCCQoHX3N0YXRlc0IKCghfcmV3YXJkcyLMAQoOUG9saWN5QmFzZWxpbmUSIgoGYWN0aW9uGAEgASgLMhAubW5lbWUudjEuQWN0aW9uSAASFwoLZmlyc3Rfc3RlcHMYAiABKANCAEgAEhMKCWJlaGF2aW91chgDIAEoCEgAEhwKDWxvd2VzdF9yZXdhcmQYBCABKAFCAEgBiAEBEh0KDmhpZ2hlc3RfcmV3YXJkGAUgASgBQgBIAogBAUIGCgRraW5kQhAKDl9sb3dlc3RfcmV3YXJkQhEKD19oaWdoZXN0X3Jld2FyZCJmCgtHYXRlVmVyZGljdBIVCg10cnVzdHNfcG9saWN5GAEgASgIEhEKCWRlY2lzaW9ucxgCIAEoAxIgCgRnYWluGAMgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSCwoDd2h5GAQgASgJKoYBCgxQcm9wZW5zaXRpZXMSHAoYUFJPUEVOU0lUSUVTX1VOU1BFQ0lGSUVEEAASGQoVUFJPUEVOU0lUSUVTX1JFQ09SREVEEAESGgoWUFJPUEVOU0lUSUVTX0VTVElNQVRFRBACEiEKHVBST1BFTlNJVElFU19QQVJUTFlfRVNUSU1BVEVEEAMqdQoRQXR0cmlidXRpb25NZXRob2QSIgoeQVRUUklCVVRJT05fTUVUSE9EX1VOU1BFQ0lGSUVEEAASHAoYQVRUUklCVVRJT05fTUVUSE9EX0VYQUNUEAESHgoaQVRUUklCVVRJT05fTUVUSE9EX1NBTVBMRUQQAiqTAQoLU2hhcGluZ1R5cGUSHAoYU0hBUElOR19UWVBFX1VOU1BFQ0lGSUVEEAASGgoWU0hBUElOR19UWVBFX0NVUklPU0lUWRABEhgKFFNIQVBJTkdfVFlQRV9OT1ZFTFRZEAISGQoVU0hBUElOR19UWVBFX1BST0dSRVNTEAMSFQoRU0hBUElOR19UWVBFX05PTkUQBCqEAQoMVHJhbnNmZXJUeXBlEh0KGVRSQU5TRkVSX1RZUEVfVU5TUEVDSUZJRUQQABIWChJUUkFOU0ZFUl9UWVBFX0ZVTEwQARIgChxUUkFOU0ZFUl9UWVBFX0ZSRUVaRV9FTkNPREVSEAISGwoXVFJBTlNGRVJfVFlQRV9GSU5FX1RVTkUQA2IGcHJvdG8z", [file_mneme_v1_learning]);
+  fileDesc("Ch1tbmVtZS92MS9sZWFybmluZ190cnVzdC5wcm90bxIIbW5lbWUudjEiTwoIRXN0aW1hdGUSDQoFdmFsdWUYASABKAESEAoDbG93GAIgASgBSACIAQESEQoEaGlnaBgDIAEoAUgBiAEBQgYKBF9sb3dCBwoFX2hpZ2gitQMKE09mZlBvbGljeUV2YWx1YXRpb24SDwoHc3VtbWFyeRgBIAEoCRIPCgdyZWZ1c2VkGAIgASgJEhAKCGVwaXNvZGVzGAMgASgDEhEKCWRlY2lzaW9ucxgEIAEoAxIdChVlZmZlY3RpdmVfc2FtcGxlX3NpemUYBSABKAESDwoHb3ZlcmxhcBgGIAEoARIsCgxwcm9wZW5zaXRpZXMYByABKA4yFi5tbmVtZS52MS5Qcm9wZW5zaXRpZXMSJQoJYmVoYXZpb3VyGAggASgLMhIubW5lbWUudjEuRXN0aW1hdGUSOAocd2VpZ2h0ZWRfaW1wb3J0YW5jZV9zYW1wbGluZxgJIAEoCzISLm1uZW1lLnYxLkVzdGltYXRlEikKDWRvdWJseV9yb2J1c3QYCiABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRIgCgRnYWluGAsgASgLMhIubW5lbWUudjEuRXN0aW1hdGUSJAoIbW9kZWxsZWQYDCABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZRISCgpzdGVwc19yZWFkGA0gASgDEhEKCXRydW5jYXRlZBgOIAEoCCJ9ChFGZWF0dXJlSW1wb3J0YW5jZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJEhIKCmltcG9ydGFuY2UYAyABKAESEAoDbG93GAQgASgBSACIAQESEQoEaGlnaBgFIAEoAUgBiAEBQgYKBF9sb3dCBwoFX2hpZ2giLwoNRmVhdHVyZUNoYW5nZRIPCgdmZWF0dXJlGAEgASgJEg0KBXZhbHVlGAIgASgJIowBCg5Db3VudGVyZmFjdHVhbBIoCgdjaGFuZ2VzGAEgAygLMhcubW5lbWUudjEuRmVhdHVyZUNoYW5nZRIqChBwcmVkaWN0ZWRfYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESEAoIZGlzdGFuY2UYBCABKAEi3gIKC0V4cGxhbmF0aW9uEiAKBmFjdGlvbhgBIAEoCzIQLm1uZW1lLnYxLkFjdGlvbhInCg1jaG9zZW5fYWN0aW9uGAIgASgLMhAubW5lbWUudjEuQWN0aW9uEhIKCmNvbmZpZGVuY2UYAyABKAESDwoHbWVhc3VyZRgEIAEoCRINCgVzY29yZRgFIAEoARIPCgd0eXBpY2FsGAYgASgBEisKBm1ldGhvZBgHIAEoDjIbLm1uZW1lLnYxLkF0dHJpYnV0aW9uTWV0aG9kEjcKEmZlYXR1cmVfaW1wb3J0YW5jZRgIIAMoCzIbLm1uZW1lLnYxLkZlYXR1cmVJbXBvcnRhbmNlEjEKD2NvdW50ZXJmYWN0dWFscxgJIAMoCzIYLm1uZW1lLnYxLkNvdW50ZXJmYWN0dWFsEhUKDWRlY2lzaW9uX3BhdGgYCiADKAkSDwoHdW5rbm93bhgLIAEoCSJbChFTaGFwaW5nQ29tcG9uZW50cxIXCg9jdXJpb3NpdHlfYm9udXMYASABKAESFQoNbm92ZWx0eV9ib251cxgCIAEoARIWCg5wcm9ncmVzc19ib251cxgDIAEoASLkAQoOVGFza1NpbWlsYXJpdHkSDwoHb3ZlcmFsbBgBIAEoARIVCghmZWF0dXJlcxgCIAEoAUgAiAEBEhQKB2FjdGlvbnMYAyABKAFIAYgBARITCgZzdGF0ZXMYBCABKAFIAogBARIUCgdyZXdhcmRzGAUgASgBSAOIAQESCwoDd2h5GAYgASgJEiwKEHJld2FyZF9hZ3JlZW1lbnQYByABKAsyEi5tbmVtZS52MS5Fc3RpbWF0ZUILCglfZmVhdHVyZXNCCgoIX2FjdGlvbnNCCQoHX3N0YXRlc0IKCghfcmV3YXJkcyLMAQoOUG9saWN5QmFzZWxpbmUSIgoGYWN0aW9uGAEgASgLMhAubW5lbWUudjEuQWN0aW9uSAASFwoLZmlyc3Rfc3RlcHMYAiABKANCAEgAEhMKCWJlaGF2aW91chgDIAEoCEgAEhwKDWxvd2VzdF9yZXdhcmQYBCABKAFCAEgBiAEBEh0KDmhpZ2hlc3RfcmV3YXJkGAUgASgBQgBIAogBAUIGCgRraW5kQhAKDl9sb3dlc3RfcmV3YXJkQhEKD19oaWdoZXN0X3Jld2FyZCKEAQoLR2F0ZVZlcmRpY3QSFQoNdHJ1c3RzX3BvbGljeRgBIAEoCBIRCglkZWNpc2lvbnMYAiABKAMSIAoEZ2FpbhgDIAEoCzISLm1uZW1lLnYxLkVzdGltYXRlEgsKA3doeRgEIAEoCRIcChRyZXdhcmRzX2JleW9uZF9yYW5nZRgFIAEoAyqGAQoMUHJvcGVuc2l0aWVzEhwKGFBST1BFTlNJVElFU19VTlNQRUNJRklFRBAAEhkKFVBST1BFTlNJVElFU19SRUNPUkRFRBABEhoKFlBST1BFTlNJVElFU19FU1RJTUFURUQQAhIhCh1QUk9QRU5TSVRJRVNfUEFSVExZX0VTVElNQVRFRBADKnUKEUF0dHJpYnV0aW9uTWV0aG9kEiIKHkFUVFJJQlVUSU9OX01FVEhPRF9VTlNQRUNJRklFRBAAEhwKGEFUVFJJQlVUSU9OX01FVEhPRF9FWEFDVBABEh4KGkFUVFJJQlVUSU9OX01FVEhPRF9TQU1QTEVEEAIqkwEKC1NoYXBpbmdUeXBlEhwKGFNIQVBJTkdfVFlQRV9VTlNQRUNJRklFRBAAEhoKFlNIQVBJTkdfVFlQRV9DVVJJT1NJVFkQARIYChRTSEFQSU5HX1RZUEVfTk9WRUxUWRACEhkKFVNIQVBJTkdfVFlQRV9QUk9HUkVTUxADEhUKEVNIQVBJTkdfVFlQRV9OT05FEAQqhAEKDFRyYW5zZmVyVHlwZRIdChlUUkFOU0ZFUl9UWVBFX1VOU1BFQ0lGSUVEEAASFgoSVFJBTlNGRVJfVFlQRV9GVUxMEAESIAocVFJBTlNGRVJfVFlQRV9GUkVFWkVfRU5DT0RFUhACEhsKF1RSQU5TRkVSX1RZUEVfRklORV9UVU5FEANiBnByb3RvMw", [file_mneme_v1_learning]);
 
 /**
  * Estimate is a figure and how sure it is.
@@ -339,6 +339,22 @@ export type FeatureImportance = Message<"mneme.v1.FeatureImportance"> & {
    * @generated from field: double importance = 3;
    */
   importance: number;
+
+  /**
+   * The lower end of its 95 % interval, given how much was learned; unset for
+   * algorithms that do not know how sure they are of values (those with
+   * networks).
+   *
+   * @generated from field: optional double low = 4;
+   */
+  low?: number;
+
+  /**
+   * The upper end.
+   *
+   * @generated from field: optional double high = 5;
+   */
+  high?: number;
 };
 
 /**
@@ -368,6 +384,22 @@ export type FeatureImportanceJson = {
    * @generated from field: double importance = 3;
    */
   importance?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * The lower end of its 95 % interval, given how much was learned; unset for
+   * algorithms that do not know how sure they are of values (those with
+   * networks).
+   *
+   * @generated from field: optional double low = 4;
+   */
+  low?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * The upper end.
+   *
+   * @generated from field: optional double high = 5;
+   */
+  high?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
 /**
@@ -584,6 +616,14 @@ export type Explanation = Message<"mneme.v1.Explanation"> & {
    * @generated from field: repeated string decision_path = 10;
    */
   decisionPath: string[];
+
+  /**
+   * Why nothing can be explained, in a sentence: too little was learned, or a
+   * table never saw the state. There are no figures then. Empty if it can.
+   *
+   * @generated from field: string unknown = 11;
+   */
+  unknown: string;
 };
 
 /**
@@ -663,6 +703,14 @@ export type ExplanationJson = {
    * @generated from field: repeated string decision_path = 10;
    */
   decisionPath?: string[];
+
+  /**
+   * Why nothing can be explained, in a sentence: too little was learned, or a
+   * table never saw the state. There are no figures then. Empty if it can.
+   *
+   * @generated from field: string unknown = 11;
+   */
+  unknown?: string;
 };
 
 /**
@@ -743,7 +791,8 @@ export const ShapingComponentsSchema: GenMessage<ShapingComponents, {jsonType: S
  */
 export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
   /**
-   * The geometric mean of the parts that were measured; 0 if none could be.
+   * The geometric mean of the parts that were measured; 0 if none could be, as
+   * with a target that has no steps yet.
    *
    * @generated from field: double overall = 1;
    */
@@ -774,20 +823,30 @@ export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
   states?: number;
 
   /**
-   * How alike the rewards are when both took the same action in similar states:
-   * 1 minus the mean difference, as a share of the range. Unset unless both did
-   * so 3 times.
+   * How alike the rewards are: `reward_agreement` as a share. Unset if its
+   * interval is too wide to tell agreement from none.
    *
    * @generated from field: optional double rewards = 5;
    */
   rewards?: number;
 
   /**
-   * The same in a sentence.
+   * The same in sentences.
    *
    * @generated from field: string why = 6;
    */
   why: string;
+
+  /**
+   * By how much the target's rewards go up where those of the source are 1
+   * higher, for the same action in similar states: 1 if they are the same, below
+   * 0 if the target rewards what the source does not. If it is surely below 0.5,
+   * the rewards contradict each other. Unset unless the target has 5 steps whose
+   * actions the source took 5 times.
+   *
+   * @generated from field: mneme.v1.Estimate reward_agreement = 7;
+   */
+  rewardAgreement?: Estimate;
 };
 
 /**
@@ -798,7 +857,8 @@ export type TaskSimilarity = Message<"mneme.v1.TaskSimilarity"> & {
  */
 export type TaskSimilarityJson = {
   /**
-   * The geometric mean of the parts that were measured; 0 if none could be.
+   * The geometric mean of the parts that were measured; 0 if none could be, as
+   * with a target that has no steps yet.
    *
    * @generated from field: double overall = 1;
    */
@@ -829,20 +889,30 @@ export type TaskSimilarityJson = {
   states?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How alike the rewards are when both took the same action in similar states:
-   * 1 minus the mean difference, as a share of the range. Unset unless both did
-   * so 3 times.
+   * How alike the rewards are: `reward_agreement` as a share. Unset if its
+   * interval is too wide to tell agreement from none.
    *
    * @generated from field: optional double rewards = 5;
    */
   rewards?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The same in a sentence.
+   * The same in sentences.
    *
    * @generated from field: string why = 6;
    */
   why?: string;
+
+  /**
+   * By how much the target's rewards go up where those of the source are 1
+   * higher, for the same action in similar states: 1 if they are the same, below
+   * 0 if the target rewards what the source does not. If it is surely below 0.5,
+   * the rewards contradict each other. Unset unless the target has 5 steps whose
+   * actions the source took 5 times.
+   *
+   * @generated from field: mneme.v1.Estimate reward_agreement = 7;
+   */
+  rewardAgreement?: EstimateJson;
 };
 
 /**
@@ -999,11 +1069,19 @@ export type GateVerdict = Message<"mneme.v1.GateVerdict"> & {
   gain?: Estimate;
 
   /**
-   * The same in a sentence.
+   * The same in sentences.
    *
    * @generated from field: string why = 4;
    */
   why: string;
+
+  /**
+   * Rewards that were below lowest_reward or above highest_reward. They count as
+   * the nearer of the two, so that the gain is not that of the rewards.
+   *
+   * @generated from field: int64 rewards_beyond_range = 5;
+   */
+  rewardsBeyondRange: bigint;
 };
 
 /**
@@ -1038,11 +1116,19 @@ export type GateVerdictJson = {
   gain?: EstimateJson;
 
   /**
-   * The same in a sentence.
+   * The same in sentences.
    *
    * @generated from field: string why = 4;
    */
   why?: string;
+
+  /**
+   * Rewards that were below lowest_reward or above highest_reward. They count as
+   * the nearer of the two, so that the gain is not that of the rewards.
+   *
+   * @generated from field: int64 rewards_beyond_range = 5;
+   */
+  rewardsBeyondRange?: string;
 };
 
 /**
