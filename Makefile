@@ -312,8 +312,9 @@ bench: setup ## Measure, print the table and write benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.mcp
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.causal --report benchmarks/causal.md
 
-bench-learning: setup ## Learn what others' environments ask, write benchmarks/learning.md and strategies.md
+bench-learning: setup ## Learn what others' environments ask, write benchmarks/learning*.md and strategies.md
 	$(BIN)/python -m benchmarks.strategies --report benchmarks/strategies.md
+	$(BIN)/python -m benchmarks.learning_elsewhere --report benchmarks/learning_elsewhere.md
 	$(BIN)/python -m benchmarks.learning --report benchmarks/learning.md
 
 truth: setup ## Hold what Reflect and Discover say against records of which the truth is known, SEEDS of each kind, write docs/reflect-truth.md

@@ -194,10 +194,10 @@ class Blackjack(Steps):
     """Blackjack, as Gymnasium has it."""
 
     about = (
-        "`Blackjack-v1` of Gymnasium, 50,000 steps. The best policy earns -0.045 a hand (Sutton "
+        "`Blackjack-v1` of Gymnasium, 20,000 steps. The best policy earns -0.045 a hand (Sutton "
         "and Barto, example 5.1); a hundred hands are uncertain by 0.19."
     )
-    count, steps, space = 2, 50_000, MultiDiscrete((32, 11, 2))
+    count, steps, space = 2, 20_000, MultiDiscrete((32, 11, 2))
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)

@@ -121,6 +121,14 @@ def test_without_options_it_says_what_to_do(client: MnemeClient) -> None:
         ways.option(one)
 
 
+def test_what_is_no_list_of_options_and_no_state_is_refused_in_words(client: MnemeClient) -> None:
+    ways = client.chooser("ways")
+    with pytest.raises(ArgumentError, match="among: should be a list of options, not 'fast'"):
+        ways.choose("fast")
+    with pytest.raises(ArgumentError, match=r"state: should be an object like .* not 'auth'"):
+        ways.choose(["fast"], state="auth")  # type: ignore[arg-type]
+
+
 def test_the_client_for_asyncio_chooses_likewise(server: Any, secret: str) -> None:
     async def chosen() -> list[float]:
         async with AsyncMnemeClient(server.address, api_key=secret) as client:

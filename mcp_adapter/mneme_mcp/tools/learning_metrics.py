@@ -77,7 +77,8 @@ async def metrics(call: Call, given: MetricsArguments) -> Reply:
         evaluation=to_dict(answer.evaluation) if given.evaluate else {},
     )
     said = f" {answer.evaluation.summary}" if given.evaluate else ""
-    return Reply(_standing(found) + said, output)
+    notes = "".join(f" {note}" for note in found.notes)
+    return Reply(_standing(found) + notes + said, output)
 
 
 def _standing(found: LearningMetrics) -> str:
@@ -167,8 +168,8 @@ TOOLS: Sequence[ToolSpec] = (
         description=(
             "Shows how a session is doing.\n"
             "Use it to see whether it has settled: convergence_score is from 0 to 1, and "
-            "convergence_status the same in a word (converged from 0.95, converging from 0.80, "
-            "learning from 0.60).\n"
+            "convergence_status the same in a word (converged from 0.95, or settled where nothing "
+            "may be learned, converging from 0.80, learning from 0.60).\n"
             "Returns rewards in total and over the last window_size episodes, loss trend, "
             "exploration rate.\n"
             'Example: {"session_id": "reply-style", "window_size": 50}.'

@@ -227,3 +227,28 @@ def test_a_session_that_learns_in_the_background_catches_up(api: Api) -> None:
     while session.stored().learned < 300:
         pass
     assert session.values({"at": 7}) == {"go": 7.0}
+
+
+def test_a_probability_of_more_than_1_is_refused_unless_it_is_a_density(api: Api) -> None:
+    session = Session(api, "q_learning")
+    with refused() as failure:
+        session.tell({"at": 0}, "go", 1.0, probability=1.5)
+    assert (failure.code, failure.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "OUT_OF_RANGE")
+    assert list(failure.fields) == ["probability"]
+    assert "must be above 0 and at most 1, not 1.5" in failure.message
+    with refused() as failure:
+        session.record(step({"at": 0}, "go", 1.0, terminated=True, probability=2.0))
+    assert list(failure.fields) == ["steps[0].probability"]
+    assert session.stored().transitions == 0
+
+
+def test_a_state_that_is_a_text_where_an_object_is_asked_for_is_refused_by_its_field(
+    api: Api,
+) -> None:
+    session = Session(api, "linucb")
+    session.tell({"at": 0}, "go", 1.0)
+    with refused() as failure:
+        session.predict("auth")
+    assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert list(failure.fields) == ["state"]
+    assert "must be an object" in failure.message

@@ -209,3 +209,44 @@ def test_a_bonus_that_cannot_be_is_refused(api: Api) -> None:
         shaped(session, {"room": 1}, potential_based=True)
     assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
     assert "ask for novelty or progress" in failure.message
+
+
+def test_a_state_that_a_table_never_saw_and_too_few_steps_are_explained_as_such(api: Api) -> None:
+    table = Session(api, "q_learning")
+    teach(table, 500)
+    known = {"task_type": "ui", "complexity": 0.5, "team": "a"}
+    new = {"task_type": "db", "complexity": 0.5, "team": "a"}
+    assert explained(table, known).unknown == ""
+    found = explained(table, new)
+    assert found.unknown.startswith("The table has never seen this state")
+    assert not found.feature_importance
+    assert not found.counterfactuals
+    assert found.decision_path[-1] == found.unknown
+    few = Session(api, "linucb", "few")
+    teach(few, 3)
+    found = explained(few, known)
+    assert found.unknown.startswith("The session has learned 3 steps, which is too little")
+    assert not found.feature_importance
+
+
+def test_importances_have_intervals(api: Api) -> None:
+    session = Session(api, "linucb")
+    teach(session, 300)
+    found = explained(session, {"task_type": "ui", "complexity": 0.9, "team": "a"})
+    for one in found.feature_importance:
+        assert one.low <= one.importance <= one.high
+    (team,) = [one for one in found.feature_importance if one.feature == "team"]
+    assert team.low < 0 < team.high
+    assert not any(one.startswith("team") for one in found.decision_path)
+
+
+def test_metrics_note_that_the_world_has_changed_and_that_rewards_are_too_small(api: Api) -> None:
+    session, table = Session(api, "thompson"), Session(api, "q_learning", "table")
+    for n in range(120):
+        session.tell({"kind": "x"}, "go", 1.0 if n < 80 else 0.0)
+        table.tell({"kind": "x"}, "go", -0.004)
+    (note, *_) = session.metrics().notes
+    assert "the world seems to have changed" in note
+    assert any(
+        "q_learning learns best from rewards of about 1" in one for one in table.metrics().notes
+    )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ActionScore,
         AlgorithmDescription,
         AlgorithmKey,
+        BestPolicy,
         LearningMetrics,
         LearningSession,
         MetricsPoint,
@@ -170,7 +171,17 @@ def metrics_facts(metrics: LearningMetrics) -> list[tuple[str, str]]:
         ("Its trend", cells.name(metrics.loss_trend)),
         ("Explores", f"{100 * rate:.3g} % of the time" if rate is not None else ""),
         ("Updates", f"{metrics.updates:,} in {cells.span(took)}"),
+        ("Best policy", _best(metrics.best_policy)),
+        *(("Note", note) for note in metrics.notes),
     ]
+
+
+def _best(policy: BestPolicy | None) -> str:
+    """What the best policy so far brought; empty if none is kept."""
+    if policy is None:
+        return ""
+    chooses = "; it chooses" if policy.chooses else ""
+    return f"{number(policy.avg_reward)} an episode, up to episode {policy.episode:,}{chooses}"
 
 
 def reward_chart(history: Sequence[MetricsPoint], width: int) -> list[str]:

@@ -258,6 +258,7 @@ class LinearBandit(ABC):
         self._due = 1
         self._short = 0.0
         self._changes: list[int] = []
+        self._drawn: dict[tuple[int, int], Matrix] = {}  # Of weights, until more is learned.
 
     @property
     def changes(self) -> Sequence[int]:
@@ -295,6 +296,12 @@ class LinearBandit(ABC):
 
     def _drawn_weights(self, number: int, count: int) -> Matrix:
         """Return draws of an action's weights, shape (count, dimensions)."""
+        known = self._drawn.get((number, count))
+        if known is None:
+            known = self._drawn[number, count] = self._draw_weights(number, count)
+        return known
+
+    def _draw_weights(self, number: int, count: int) -> Matrix:
         size = len(self._spreads)
         drawn = self._noise * np.random.default_rng([0, number]).normal(size=(count, size))
         arm = self._arms.get(number)
@@ -342,6 +349,7 @@ class LinearBandit(ABC):
     def _learn(self, transition: Transition) -> tuple[float, float]:
         """Learn a reward; return the error, squared, and the reward that is expected from now."""
         found = self._facts(transition.state)
+        self._drawn.clear()
         self._notice(found)
         state = self._vector(found)
         number = number_of(transition.action)

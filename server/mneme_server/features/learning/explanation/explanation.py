@@ -197,7 +197,7 @@ def _score(
             if not isinstance(learner, DrawsValues):
                 return found
             drawn = learner.drawn_values(asked, _DRAWN)
-            others = np.array([[_lead(row, place) for row in rows] for rows in drawn])
+            others = np.array([_lead(rows.T, place) for rows in drawn])
             return np.column_stack([found, others])
 
         return "how much more it is expected to bring than the others on average", leads
@@ -209,9 +209,10 @@ def _score(
     )
 
 
-def _lead(values: Vector, place: int) -> float:
-    others = (float(values.sum()) - float(values[place])) / (len(values) - 1)
-    return float(values[place]) - others
+def _lead(values: Vector, place: int) -> Vector:
+    """Return how much more one action is worth than the others on average; shape (actions, …)."""
+    others = (values.sum(axis=0) - values[place]) / (len(values) - 1)
+    return np.asarray(values[place] - others)
 
 
 def _coordinate(choice: Choice, place: int) -> float:

@@ -135,9 +135,9 @@ def test_fewer_than_fifty_effective_episodes_are_refused_in_words() -> None:
 
 
 def test_a_policy_that_does_what_was_never_done_is_refused() -> None:
+    chance = np.random.default_rng(0)
     transitions = [
-        Transition({"n": n % 2}, n % 2, 1.0, probability=0.5 if n % 4 < 2 else 1.0)
-        for n in range(400)
+        Transition({"n": n % 2}, int(chance.integers(2)), 1.0, probability=0.5) for n in range(400)
     ]
 
     def always_the_third(questions: Sequence[ActionQuestion]) -> list[Choice]:

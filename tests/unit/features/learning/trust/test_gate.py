@@ -81,6 +81,9 @@ def test_rewards_beyond_the_range_count_as_its_ends_and_are_counted() -> None:
     same.observe(comparison, 1.0)
     assert (gate.clipped, same.clipped) == (1, 0)
     assert gate.verdict(NAME).gain == same.verdict(NAME).gain
+    assert (gate.verdict(NAME).clipped, same.verdict(NAME).clipped) == (1, 0)
+    assert " 1 of the rewards were beyond 0 to 1 (lowest_reward, " in gate.verdict(NAME).why
+    assert "beyond" not in same.verdict(NAME).why
 
 
 def test_a_gate_goes_on_where_it_was_after_a_restart() -> None:
