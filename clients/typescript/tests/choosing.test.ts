@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { type Mneme, MnemeError } from "@mneme/client";
 import { Server } from "./support/server.js";
 
@@ -67,6 +68,18 @@ test("when nothing can be learned from work that failed, both errors are told", 
     assert.ok(error.errors[1] instanceof MnemeError);
     return true;
   });
+});
+
+test("what is no list of options and no state is refused in words", async () => {
+  const ways = client.chooser("ways");
+  await assert.rejects(
+    ways.choose("fast" as unknown as string[], {}, () => 1),
+    /among: should be a list of options, not "fast"/,
+  );
+  await assert.rejects(
+    ways.choose(["fast"], { state: "auth" as unknown as JsonObject }, () => 1),
+    /state: should be an object like .* not "auth"/,
+  );
 });
 
 test("without options it says so", async () => {
