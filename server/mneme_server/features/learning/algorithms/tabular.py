@@ -61,6 +61,12 @@ class TabularConfig:
     rate_decay: float = 0.0
     reward_scale: float = 1.0
 
+    @property
+    def lasting(self) -> int:
+        """How many of the latest targets a value is worth that keeps moving by the learning rate:
+        their mean is as uncertain as it is."""
+        return max(2, round(2 / self.learning_rate - 1))
+
     def rate(self, tries: int, *, last: bool) -> float:
         """Return how far a value moves towards its next target, after so many.
 
@@ -97,12 +103,16 @@ class _Cell:
         self.squares = squares
         self.seen = seen
 
-    def move(self, target: float, rate: float, *, again: bool) -> float:
-        """Move the value towards a target; return the error, squared."""
+    def move(self, target: float, rate: float, lasting: int, *, again: bool) -> float:
+        """Move the value towards a target; return the error, squared. Of more than `lasting`
+        targets, earlier ones count less and less for how far the value may be off."""
         error = target - self.value
         self.value += rate * error
         self.tries += 1
         if not again:
+            if self.seen >= lasting:
+                self.squares *= (lasting - 1) / (self.seen if self.seen > lasting else lasting)
+                self.seen = lasting - 1
             self.seen += 1
             before = target - self.mean
             self.mean += before / self.seen
@@ -255,7 +265,7 @@ class ValueTable(ABC):
         row = self._rows.setdefault(self._key(transition.state), {})
         cell = row.setdefault(number_of(transition.action), _Cell(self._initial_value))
         rate = self.config.rate(cell.tries, last=transition.terminated)
-        return cell.move(target, rate, again=self._again), cell.value
+        return cell.move(target, rate, self.config.lasting, again=self._again), cell.value
 
     def _value(self, state: Json, action: int) -> float:
         return self._rows.get(self._key(state), {}).get(action, self._new).value

@@ -270,3 +270,23 @@ def test_what_is_new_to_a_table_survives_being_stored_and_may_be_missing() -> No
         for one in (learner, again, older)
     ]
     assert policies == [[1.0, 0.0], [1.0, 0.0], [0.5, 0.5]]
+
+
+def test_when_the_world_changes_a_table_is_not_sure_of_what_is_wrong() -> None:
+    chance = np.random.default_rng(0)
+    learner = QLearning(Discrete(1), 2, replace(CONFIG, learning_rate=0.1, rate_decay=0.4))
+    sure: list[list[float]] = [[], []]
+    for n in range(800):
+        made = chosen(learner, 0, [LEFT, RIGHT], chance, explore=True)
+        right = LEFT if n < 500 else RIGHT
+        if not made.explored:
+            sure[n >= 500].append(made.confidence if made.action != right or n < 500 else 1.0)
+        reward = float(chance.random() < (0.9 if made.action == right else 0.1))
+        learner.learn([step(0, number_of(made.action), reward, None)])
+    assert np.mean(sure[0][-100:]) > 0.95
+    wrong = [one for one in sure[1][8:] if one < 1.0]
+    assert np.mean(wrong) < 0.85
+    assert len(wrong) < 40
+    found = chosen(learner, 0, [LEFT, RIGHT], chance, explore=False)
+    assert found.action == RIGHT
+    assert found.confidence > 0.9
