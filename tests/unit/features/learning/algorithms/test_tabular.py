@@ -165,7 +165,8 @@ def test_sarsa_waits_for_no_more_actors_than_are_known_to_be_under_way() -> None
 
 @pytest.mark.parametrize("kind", [QLearning, Sarsa])
 def test_what_is_learned_again_makes_it_no_surer(kind: type[QLearning | Sarsa]) -> None:
-    learner, chance = kind(Discrete(1), 2, CONFIG), np.random.default_rng(0)
+    config, chance = replace(CONFIG, learning_rate=0.1), np.random.default_rng(0)
+    learner = kind(Discrete(1), 2, config)
     steps = [
         step(0, action, reward, None)
         for action, rewards in ((LEFT, (0.0, 1.0, 0.0, 1.0)), (RIGHT, (1.0, 0.0, 1.0, 1.0)))
