@@ -125,7 +125,7 @@ function None({ filtered }: { filtered: boolean }) {
     <Empty title="Nothing is being learned yet.">
       <p>Start a session, ask it for actions, and tell it what came of them:</p>
       <pre>
-        <code>mneme learning start linucb which-plan</code>
+        <code>mneme learning start thompson which-plan</code>
       </pre>
       <p>In Python and TypeScript, a chooser does all three.</p>
     </Empty>
