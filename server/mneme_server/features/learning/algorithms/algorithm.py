@@ -281,9 +281,10 @@ class DrawsValues(Protocol):
     """A learner that knows how sure it is of values."""
 
     def drawn_values(self, questions: Sequence[ActionQuestion], count: int) -> list[Matrix]:
-        """Return what the allowed actions of each question may be worth as well, given what was
-        learned: `count` draws, in the unit of rewards, each of the same world for all questions and
-        the same in each call; shape (count, actions)."""
+        """Return what the allowed actions of each question are thought to be worth, and then what
+        they may be worth as well, given what was learned: `count` draws, in the unit of rewards,
+        each of the same world for all questions and the same in each call; shape (1 + count,
+        actions)."""
         ...
 
 

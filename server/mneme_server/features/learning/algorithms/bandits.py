@@ -295,7 +295,7 @@ class LinearBandit(ABC):
         ]
 
     def _drawn_weights(self, number: int, count: int) -> Matrix:
-        """Return draws of an action's weights, shape (count, dimensions)."""
+        """Return an action's weights, and draws of them; shape (1 + count, dimensions)."""
         known = self._drawn.get((number, count))
         if known is None:
             known = self._drawn[number, count] = self._draw_weights(number, count)
@@ -306,11 +306,10 @@ class LinearBandit(ABC):
         drawn = self._noise * np.random.default_rng([0, number]).normal(size=(count, size))
         arm = self._arms.get(number)
         if arm is None:
-            new: Matrix = drawn * np.sqrt(self._spreads)
-            return new
+            return np.concatenate([np.zeros((1, size)), drawn * np.sqrt(self._spreads)])
         squares, directions = np.linalg.eigh(arm.covariance)
-        found: Matrix = arm.mean + drawn * np.sqrt(np.maximum(squares, 0.0)) @ directions.T
-        return found
+        found = arm.mean + drawn * np.sqrt(np.maximum(squares, 0.0)) @ directions.T
+        return np.concatenate([arm.mean[None], found])
 
     def _beliefs(self, questions: Sequence[ActionQuestion]) -> tuple[Matrix, Matrix]:
         """Return what `_policy` is told of questions with equally many allowed actions."""
@@ -490,8 +489,10 @@ class LinearBandit(ABC):
 
     def _facts(self, state: Json) -> _StateFacts:
         single = list(_stepped(facts(self._space, state)))
-        pairs = list(_pairs(single)) if self.config.pairs != "never" else []
-        if self.config.pairs == "few" and len(pairs) > self.config.features // 2:
+        found = _pairs(single) if self.config.pairs != "never" else iter(())
+        few = self.config.features // 2
+        pairs = list(islice(found, few + 1) if self.config.pairs == "few" else found)
+        if self.config.pairs == "few" and len(pairs) > few:
             pairs = []
         return _StateFacts([(_ALWAYS, 1.0), *single], pairs)
 

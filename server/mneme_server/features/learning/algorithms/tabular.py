@@ -181,10 +181,11 @@ class ValueTable(ABC):
 
     def _drawn_of(self, question: ActionQuestion, count: int) -> Matrix:
         seed = int.from_bytes(blake2b(self._key(question.state).encode(), digest_size=8).digest())
-        drawn = [
-            cell.value + cell.deviation() * np.random.default_rng([seed, action]).normal(size=count)
-            for action, cell in zip(question.allowed, self._cells(question), strict=True)
-        ]
+        drawn = []
+        for action, cell in zip(question.allowed, self._cells(question), strict=True):
+            away = np.random.default_rng([seed, action]).normal(size=1 + count)
+            away[0] = 0.0
+            drawn.append(cell.value + cell.deviation() * away)
         return np.array(drawn).T
 
     def learn(self, transitions: Sequence[Transition]) -> UpdateSummary:

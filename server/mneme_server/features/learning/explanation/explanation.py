@@ -193,12 +193,11 @@ def _score(
 
         def leads(states: Sequence[Json]) -> Vector:
             asked = questions(states)
-            found = np.array([_lead(one.values, place) for one in ask(asked)])
             if not isinstance(learner, DrawsValues):
-                return found
+                return np.array([_lead(one.values, place) for one in ask(asked)])
+            deadline.check()
             drawn = learner.drawn_values(asked, _DRAWN)
-            others = np.array([_lead(rows.T, place) for rows in drawn])
-            return np.column_stack([found, others])
+            return np.array([_lead(rows.T, place) for rows in drawn])
 
         return "how much more it is expected to bring than the others on average", leads
     return (
