@@ -219,9 +219,9 @@ class WindyGrid(Steps):
 
     about = (
         "The windy grid of Sutton and Barto (example 6.5): -1 a step, 15 steps are the shortest "
-        "way; 20,000 steps, episodes of 200 at most."
+        "way; 10,000 steps, episodes of 200 at most."
     )
-    count, steps, space = 4, 20_000, Discrete(70)
+    count, steps, space = 4, 10_000, Discrete(70)
     _WIND = (0, 0, 0, 1, 1, 1, 2, 2, 1, 0)
 
     def begin(self) -> Json:
@@ -244,9 +244,9 @@ class Catch(Steps):
 
     about = (
         "Catch (bsuite): a ball falls through ten rows and five columns onto a paddle; 1 if it is"
-        " caught, -1 if not, and 1 is the best; 20,000 steps."
+        " caught, -1 if not, and 1 is the best; 10,000 steps."
     )
-    count, steps, space = 3, 20_000, MultiDiscrete((10, 5, 5))
+    count, steps, space = 3, 10_000, MultiDiscrete((10, 5, 5))
 
     def begin(self) -> Json:
         """See `Steps`."""
@@ -268,10 +268,10 @@ class Queues(Steps):
     about = (
         "A queue of three servers, one of which is three times as fast as the slowest: to which "
         "of them does a call go that arrives? The reward is less the calls that wait, a tenth "
-        "each; episodes of 100 calls, 20,000 of which are learned from. The rule to join the "
+        "each; episodes of 100 calls, 10,000 of which are learned from. The rule to join the "
         "queue that is soonest done earns about -26, and joining any about -75."
     )
-    count, steps, space = 3, 20_000, MultiDiscrete((8, 8, 8))
+    count, steps, space = 3, 10_000, MultiDiscrete((8, 8, 8))
     _SPEED = (0.6, 0.35, 0.2)
 
     def begin(self) -> Json:
@@ -294,10 +294,10 @@ class DeepSea(Steps):
 
     about = (
         "DeepSea (bsuite) of size 10: only going right ten times earns about 1, each step to the "
-        "right costs 0.001; 20,000 steps. Whoever draws evenly where nothing is known gets there "
+        "right costs 0.001; 10,000 steps. Whoever draws evenly where nothing is known gets there "
         "once in 1,024 episodes."
     )
-    count, steps, space = 2, 20_000, Discrete(110)
+    count, steps, space = 2, 10_000, Discrete(110)
 
     def begin(self) -> Json:
         """See `Steps`."""
