@@ -258,13 +258,14 @@ def _merged(report: Path, parts: Sequence[str]) -> str:
 _TITLE = """\
 # Learning, elsewhere
 
-Made by `python -m benchmarks.learning_elsewhere`: the server's learners with their defaults, each
-beside a textbook version and a peer in the same run, with the same seeds. The textbook's LinUCB (Li
-and others, 2010, algorithm 1) has alpha 1 and ridge 1 and sees the same facts without steps and
-pairs; its Q-learning and Sarsa (Sutton and Barto, sections 6.4 and 6.5) have a step size and an
-epsilon of 0.1; the peers are scikit-learn's `BayesianRidge` with an epsilon of 0.1, and Monte Carlo
-control (Sutton and Barto, section 5.4). The first four worlds were looked at while the bandits'
-regression was written; no default was chosen by the others, and what is out of reach is shown, too."""
+Made by `python -m benchmarks.learning_elsewhere`: the server's learners with their defaults,
+each beside a textbook version and a peer in the same run, with the same seeds. The textbook's
+LinUCB (Li and others, 2010, algorithm 1) has alpha 1 and ridge 1 and sees the same facts without
+steps and pairs; its Q-learning and Sarsa (Sutton and Barto, sections 6.4 and 6.5) have a step
+size and an epsilon of 0.1; the peers are scikit-learn's `BayesianRidge` with an epsilon of 0.1,
+and Monte Carlo control (Sutton and Barto, section 5.4). The first four worlds were looked at
+while the bandits' regression was written; no default was chosen by the others, and what is out
+of reach is shown."""
 
 
 if __name__ == "__main__":
