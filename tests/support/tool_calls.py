@@ -633,7 +633,7 @@ A_DAY: list[tuple[str, dict[str, Any], Check]] = [
         {"source_session_id": "grid", "target_session_id": "grid-2", "transfer_type": "full",
          "similarity_threshold": 0.5},
         lambda text, data: data["parameters_transferred"] > 0 and data["task_similarity"] >= 0.5
-        and f"What that is worth to grid-2 was not measured. {data['not_measured']}" in text
+        and data["worth"].startswith("The target has no steps yet") and data["worth"] in text
         and "improvement" not in data,
     ),
     (
@@ -648,7 +648,7 @@ A_DAY: list[tuple[str, dict[str, Any], Check]] = [
         "learning_explain",
         {"session_id": "grid", "state": 0, "action": 1},
         lambda text, data: data["explanation"]["chosen_action"] == 1
-        and data["explanation"]["feature_importance"]
+        and "is too little to tell" in text and not data["explanation"]["feature_importance"]
         and text == "\n".join(data["explanation"]["decision_path"]),
     ),
 ]  # fmt: skip
