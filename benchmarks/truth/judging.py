@@ -46,17 +46,19 @@ class Verdict:
     plain: bool = False
 
 
-def judged(shape: Shape, seed: int) -> Verdict:
-    """Run every analysis on a record and judge what it says."""
+def judged(shape: Shape, seed: int, *only: Analysis) -> Verdict:
+    """Run every analysis, or only some, on a record and judge what they say."""
     record = made(shape, seed)
-    return judge(record, shape.__name__)
+    return judge(record, shape.__name__, *only)
 
 
-def judge(record: MadeRecord, shape: str) -> Verdict:
-    """Run every analysis on a record of a shape."""
+def judge(record: MadeRecord, shape: str, *only: Analysis) -> Verdict:
+    """Run every analysis, or only some, on a record of a shape."""
     verdict = Verdict()
     analyses = Analyses(record)  # type: ignore[arg-type]
     for analysis, params in ANALYSES.items():
+        if only and analysis not in only:
+            continue
         insights = analyses.run("t", params, HistoryFilter(), 10).insights
         claims = [one for one in insights if one.q_value is not None]
         told = _TRUE.get(shape, _nothing)

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from mneme_server.features.reflect.model import Analysis
 from unit.features.reflect.making import most_false_alarms
 
 from benchmarks.truth import shapes, worlds
@@ -23,12 +24,15 @@ def test_hardly_anything_is_claimed_where_there_is_nothing(shape: shapes.Shape) 
 
 
 def test_what_there_is_is_found_about_as_often_as_by_a_plain_test() -> None:
-    verdicts = [judged(shapes.next_call, seed) for seed in range(SEEDS)]
+    verdicts = [judged(shapes.next_call, seed, Analysis.TOOL_SEQUENCES) for seed in range(SEEDS)]
     assert sum(one.found for one in verdicts) >= sum(one.plain for one in verdicts) - SEEDS // 5
 
 
 def test_that_other_agents_ran_is_no_improvement() -> None:
-    verdicts = [judged(shapes.who_ran, seed) for seed in range(SEEDS)]
+    verdicts = [
+        judged(shapes.who_ran, seed, Analysis.PERFORMANCE_TRENDS, Analysis.SESSION_COMPARISON)
+        for seed in range(SEEDS)
+    ]
     assert sum(one.found for one in verdicts) >= SEEDS // 2
     improving = [
         told
