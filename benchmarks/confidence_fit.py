@@ -118,19 +118,31 @@ def fitted(seen: Sequence[Seen], own: str, other: str) -> Fit:
     counts = np.array([1.0 / sizes[s.of, s.where] for s in judged])
     # What is identified is there already: its choice counts while the others are fitted.
     given = IDENTIFIED * np.array([s.words.identified - AGAINST * s.words.missing for s in judged])
-    cosine, best, occurring, bias = _regressed(features, answered, counts / counts.sum(), given)
+    cosine, best, occurring, bias = logistic(
+        features, answered, counts / counts.sum(), given, _LEAST
+    )
     return Fit(cosine, best, occurring, IDENTIFIED, bias)
 
 
-def _regressed(features: Floats, answered: Floats, counts: Floats, given: Floats) -> list[float]:
-    """Return a logistic regression's weights, the bias last; `given` is added to each sum."""
+def logistic(
+    features: Floats, answered: Floats, counts: Floats, given: Floats, least: Sequence[float]
+) -> list[float]:
+    """Return a logistic regression's weights, the bias last; `given` is added to each sum.
+
+    Args:
+        features: of n questions, the last of them 1, (n, k).
+        answered: 1 or 0, (n,).
+        counts: how much each counts, (n,).
+        given: what is added to each sum, (n,).
+        least: of each weight but the bias.
+    """
 
     def loss(weights: Floats) -> float:
         total = features @ weights + given
         wrong = np.logaddexp(0.0, np.where(answered > 0, -total, total))
         return float(counts @ wrong + _RIDGE * weights @ weights)
 
-    bounds = [*((least, None) for least in _LEAST), (None, None)]
+    bounds = [*((lower, None) for lower in least), (None, None)]
     found = scipy.optimize.minimize(
         loss, np.ones(features.shape[1]), method="L-BFGS-B", bounds=bounds
     )

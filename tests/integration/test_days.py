@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import grpc
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import recall_service_pb2 as recall_pb
-from support.api import Api
+from support.api import Api, refused
 from support.making import event, recall, record
 from support.server import LocalServer
 
@@ -78,3 +80,26 @@ def test_relative_days_of_which_nothing_is_known_change_nothing(week: Api) -> No
     assert first.source_id == "release"
     assert not any(term.name == "date" and term.contribution for term in first.terms)
     assert recall(week, "what happened yesterday").confidence < 0.5
+
+
+def test_days_are_meant_as_of_when_it_is_asked(server: LocalServer) -> None:
+    api = server.keys.tenant()
+    texts = {"old": ("Bob fixed the parser", datetime(2023, 5, 6, 9, tzinfo=UTC)),
+             "late": ("Ann drew the plan", datetime(2023, 5, 7, 23, 30, tzinfo=UTC)),
+             "new": ("Cleo wrote the letter", datetime(2023, 6, 1, 9, tzinfo=UTC))}  # fmt: skip
+    record(api, *(said(n, text, at) for n, (text, at) in texts.items()), wait=True)
+    asked = Timestamp()
+    asked.FromDatetime(datetime(2023, 5, 8, 12))
+    first = {
+        query: recall(api, query, reference_time=asked).results[0].source_id
+        for query in ("what happened yesterday", "what happened two days ago")
+    }
+    assert first == {"what happened yesterday": "late", "what happened two days ago": "old"}
+    # In Tokyo it was the eighth already.
+    there = {"reference_time": asked, "time_zone": "Asia/Tokyo"}
+    assert recall(api, "what happened today", **there).results[0].source_id == "late"
+    assert recall(api, "what happened yesterday", **there).confidence < 1.0
+    with refused() as failure:
+        recall(api, "what happened yesterday", time_zone="Mars/Olympus")
+    assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
+    assert "time zone" in failure.message

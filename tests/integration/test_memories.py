@@ -151,9 +151,13 @@ def test_what_is_superseded_stays_and_recall_puts_what_holds_before_it(api: Api)
     assert marked.etag != old.etag
     assert get(api, "old") == marked
     for query in (POST, EMAIL, "invoices"):
-        results = recall(api, query, user_id="ann").results
+        (only,) = recall(api, query, user_id="ann").results
+        assert (only.source_id, only.older.source_id) == ("new", "old"), query
+        assert recall(api, query, user_id="ann").total_results == 1
+        results = recall(api, query, user_id="ann", include_superseded=True).results
         assert [result.source_id for result in results] == ["new", "old"], query
         new, was = results
+        assert (new.text, was.text) == (EMAIL, f"[superseded] {POST}")
         assert (new.older.source_id, was.newer.source_id) == ("old", "new")
         assert new.timestamp == at(100)
         assert new.score >= was.score
@@ -177,23 +181,50 @@ def test_what_holds_is_brought_in_where_only_what_it_superseded_was_found(api: A
     answer = recall(api, "what is the code word for the gate, heliotrope?", limit=5, explain=True)
     ids = ids_of(answer)
     assert len(ids) == 5
-    if "old" in ids:
-        assert ids.index("new") + 1 == ids.index("old")
-    answer = recall(api, "The code word for the gate is heliotrope", limit=2, user_id="ann")
-    assert ids_of(answer) == ["new", "old"]
-    # One that the filters do not let through stays away.
-    answer = recall(api, "heliotrope", user_id="ann", end_time=get(api, "new").since)
-    assert ids_of(answer) == ["old"]
+    assert "old" not in ids
+    asked: dict[str, Any] = {"limit": 2, "user_id": "ann"}
+    answer = recall(api, "The code word for the gate is heliotrope", **asked)
+    assert ids_of(answer)[0] == "new"
+    assert "old" not in ids_of(answer)
+    query = "The code word for the gate is heliotrope"
+    assert ids_of(recall(api, query, include_superseded=True, **asked)) == ["new", "old"]
+    # One that the filters do not let through stays away, and so does what it superseded.
+    then: dict[str, Any] = {"user_id": "ann", "end_time": get(api, "new").since, "only_own": True}
+    assert ids_of(recall(api, "heliotrope", **then)) == []
+    assert ids_of(recall(api, "heliotrope", include_superseded=True, **then)) == ["old"]
+
+
+def test_a_question_about_the_past_is_answered_by_what_held_then(api: Api) -> None:
+    insert(api, "Ann lives in Lindau by the lake", memory_id="old", user_id="ann")
+    insert(api, "Ann lives in Bergen", memory_id="new", user_id="ann", supersedes=["old"])
+    asked: dict[str, Any] = {"user_id": "ann", "include_superseded": True}
+    assert ids_of(recall(api, "does Ann live by the lake", **asked)) == ["new", "old"]
+    assert ids_of(recall(api, "did Ann live by the lake before?", **asked)) == ["old", "new"]
+    assert ids_of(recall(api, "did Ann live by the lake before?", user_id="ann")) == ["new"]
+
+
+def test_many_replaced_ones_leave_room_for_the_rest(api: Api) -> None:
+    last: list[str] = []
+    for version in range(40):
+        text = f"The release is planned for day {version} of the quarter"
+        insert(api, text, memory_id=f"v{version}", supersedes=last)
+        last = [f"v{version}"]
+    for number in range(9):
+        insert(api, f"The release of module {number} needs a review", memory_id=f"m{number}")
+    ids = ids_of(recall(api, "when is the release planned in the quarter", limit=10))
+    assert ids[0] == "v39"
+    assert len(ids) == 10
 
 
 def test_what_was_found_stays_behind_what_was_brought_in(api: Api) -> None:
     insert(api, "heliotrope", memory_id="old", user_id="ann")
     insert(api, "amaranth", memory_id="new", user_id="ann", supersedes=["old"])
     mode = recall_pb.RECALL_MODE_LEXICAL
-    answer = recall(api, "heliotrope", mode=mode, limit=10)
+    answer = recall(api, "heliotrope", mode=mode, limit=10, include_superseded=True)
     assert ids_of(answer) == ["new", "old"]
     assert answer.total_results == 2
     assert ids_of(recall(api, "heliotrope", mode=mode, limit=1)) == ["new"]
+    assert ids_of(recall(api, "heliotrope", mode=mode, limit=10)) == ["new"]
 
 
 def test_a_memory_cannot_supersede_what_it_must_not(api: Api) -> None:

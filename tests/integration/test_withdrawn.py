@@ -87,10 +87,13 @@ def test_what_was_replaced_by_what_the_filters_leave_out_is_told_as_replaced(
     with MnemeClient(server.address, api_key=api.secret) as client:
         client.create_memory("invoices go by post", memory_id="old", tags=["billing"])
         client.create_memory("invoices go by mail", memory_id="new", supersedes=["old"])
-    (found,) = recall(api, "how do invoices go", tags=["billing"]).results
+    assert not recall(api, "how do invoices go", tags=["billing"]).results
+    (found,) = recall(api, "how do invoices go", tags=["billing"], include_superseded=True).results
     assert found.metadata["superseded_by"] == "new"
     monkeypatch.setenv("MNEME_ADDRESS", server.address)
     monkeypatch.setenv("MNEME_API_KEY", api.secret)
-    assert "(replaced by new)" in mneme("recall", "how do invoices go", "--tag", "billing").out
+    asked = ("recall", "how do invoices go", "--tag", "billing")
+    assert "(replaced by new)" in mneme(*asked, "--superseded").out
+    assert "invoices" not in mneme(*asked).out
     listed = api.memory.ListMemories(memory_pb.ListMemoriesRequest())
     assert [one.id for one in listed.memories] == ["new"]

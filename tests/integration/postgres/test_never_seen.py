@@ -298,9 +298,10 @@ def test_what_was_superseded_stands_behind_what_replaced_it(here: Api, there: Ap
         memory_id="new", text="Mail them from now on", supersedes=["old"]
     )
     here.memory.CreateMemory(new)
-    answer = recall(there, "fax", mode=WORDS)
+    answer = recall(there, "fax", mode=WORDS, include_superseded=True)
     assert answer.partial
     assert ids_of(answer) == ["new", "old"]
+    assert ids_of(recall(there, "fax", mode=WORDS)) == ["new"]
 
 
 def test_a_damaged_row_takes_nothing_but_itself_along(

@@ -5119,7 +5119,8 @@ class RecallResponse(
     confidence: float | None
     """How sure it is that something that passes the filters answers the query, 0
     to 1. With the default embedder, questions that belong to another store get
-    0.05 or less as a rule, those that can be answered 0.7 or more. A question
+    0.05 or less as a rule, those that can be answered 0.7 or more; where facts
+    are stored, which have no session, 0.4 or less and 0.5 or more. A question
     that is about what is stored, but that nothing there answers, cannot be
     told from these: it gets a high value, too. Unset if the search needs
     cosines of an embedding model that this was not fitted for; for a search by

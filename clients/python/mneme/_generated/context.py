@@ -89,6 +89,8 @@ class ContextMethods(SyncCaller):
         token_budget: int | None = None,
         format: ContextFormatChoice | None = None,
         min_confidence: float | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns what bears on a topic, of every kind of memory, as one text that fits
@@ -129,6 +131,10 @@ class ContextMethods(SyncCaller):
                 `RecallResponse.confidence`), which is decided for each kind separately. Unset:
                 0.05 for sessions and what was said in them, 0.25 for facts, i.e. memories,
                 lessons, reflections, episodes and skills. 0 to 1.
+            reference_time: When it is asked: days that the topic names relative to it ("last
+                week") are counted from here. Now, by default.
+            time_zone: The IANA name of the zone whose days are meant, such as "Europe/Berlin";
+                UTC by default. Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -150,6 +156,8 @@ class ContextMethods(SyncCaller):
                 "token_budget": token_budget,
                 "format": format,
                 "min_confidence": min_confidence,
+                "reference_time": reference_time,
+                "time_zone": time_zone,
             },
             timeout,
         )
@@ -241,7 +249,7 @@ class ContextMethods(SyncCaller):
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
         and everything as one text. A lesson, a reflection, a skill or an episode
-        is named only if Recall is at least 0.05 sure of it; the handover, with its
+        is named only if Recall is at least 0.25 sure of it; the handover, with its
         open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -287,6 +295,8 @@ class ContextMethods(SyncCaller):
         end_time: datetime | None = None,
         limit: int | None = None,
         min_score: float | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str | None = None,
         timeout: float | None = None,
     ) -> SearchSessionsResponse:
         """Searches sessions by the meaning and words of their summaries and handovers
@@ -304,6 +314,10 @@ class ContextMethods(SyncCaller):
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 100. Default: 10.
             min_score: Leave out sessions whose score is below this. 0 to 1.
+            reference_time: When it is asked: days that the query names relative to it ("last
+                week") are counted from here. Now, by default.
+            time_zone: The IANA name of the zone whose days are meant, such as "Europe/Berlin";
+                UTC by default. Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -320,6 +334,8 @@ class ContextMethods(SyncCaller):
                 "end_time": end_time,
                 "limit": limit,
                 "min_score": min_score,
+                "reference_time": reference_time,
+                "time_zone": time_zone,
             },
             timeout,
         )
@@ -450,6 +466,8 @@ class AsyncContextMethods(AsyncCaller):
         token_budget: int | None = None,
         format: ContextFormatChoice | None = None,
         min_confidence: float | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str | None = None,
         timeout: float | None = None,
     ) -> GetContextResponse:
         """Returns what bears on a topic, of every kind of memory, as one text that fits
@@ -490,6 +508,10 @@ class AsyncContextMethods(AsyncCaller):
                 `RecallResponse.confidence`), which is decided for each kind separately. Unset:
                 0.05 for sessions and what was said in them, 0.25 for facts, i.e. memories,
                 lessons, reflections, episodes and skills. 0 to 1.
+            reference_time: When it is asked: days that the topic names relative to it ("last
+                week") are counted from here. Now, by default.
+            time_zone: The IANA name of the zone whose days are meant, such as "Europe/Berlin";
+                UTC by default. Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -511,6 +533,8 @@ class AsyncContextMethods(AsyncCaller):
                 "token_budget": token_budget,
                 "format": format,
                 "min_confidence": min_confidence,
+                "reference_time": reference_time,
+                "time_zone": time_zone,
             },
             timeout,
         )
@@ -602,7 +626,7 @@ class AsyncContextMethods(AsyncCaller):
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
         and everything as one text. A lesson, a reflection, a skill or an episode
-        is named only if Recall is at least 0.05 sure of it; the handover, with its
+        is named only if Recall is at least 0.25 sure of it; the handover, with its
         open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
@@ -648,6 +672,8 @@ class AsyncContextMethods(AsyncCaller):
         end_time: datetime | None = None,
         limit: int | None = None,
         min_score: float | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str | None = None,
         timeout: float | None = None,
     ) -> SearchSessionsResponse:
         """Searches sessions by the meaning and words of their summaries and handovers
@@ -665,6 +691,10 @@ class AsyncContextMethods(AsyncCaller):
             end_time: That ended, or were last active, before this time.
             limit: Maximum number of sessions. 1 to 100. Default: 10.
             min_score: Leave out sessions whose score is below this. 0 to 1.
+            reference_time: When it is asked: days that the query names relative to it ("last
+                week") are counted from here. Now, by default.
+            time_zone: The IANA name of the zone whose days are meant, such as "Europe/Berlin";
+                UTC by default. Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -681,6 +711,8 @@ class AsyncContextMethods(AsyncCaller):
                 "end_time": end_time,
                 "limit": limit,
                 "min_score": min_score,
+                "reference_time": reference_time,
+                "time_zone": time_zone,
             },
             timeout,
         )

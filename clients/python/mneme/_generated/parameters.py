@@ -978,6 +978,15 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             least=0,
             most=1,
         ),
+        "reference_time": Parameter(
+            "time",
+            'When it is asked: days that the topic names relative to it ("last week") are counted from here.',
+        ),
+        "time_zone": Parameter(
+            "text",
+            'The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC by default.',
+            most=64,
+        ),
     },
     "sleep": {
         "session_id": Parameter(
@@ -1032,6 +1041,15 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "limit": Parameter("integer", "Maximum number of sessions.", least=1, most=100, default=10),
         "min_score": Parameter(
             "number", "Leave out sessions whose score is below this.", least=0, most=1
+        ),
+        "reference_time": Parameter(
+            "time",
+            'When it is asked: days that the query names relative to it ("last week") are counted from here.',
+        ),
+        "time_zone": Parameter(
+            "text",
+            'The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC by default.',
+            most=64,
         ),
     },
     "get_timeline": {
@@ -1713,6 +1731,19 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "only_own": Parameter(
             "flag",
             "Leave out what is of no user, agent or project where `user_id`, `agent_id` or `project` is given.",
+        ),
+        "reference_time": Parameter(
+            "time",
+            'When it is asked: days that the query names relative to it ("last week") are counted from here.',
+        ),
+        "time_zone": Parameter(
+            "text",
+            'The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC by default.',
+            most=64,
+        ),
+        "include_superseded": Parameter(
+            "flag",
+            'Memories that another one superseded, too: their text begins with "[superseded]", and they come behind what superseded them, unless the query asks for what held before.',
         ),
     },
     "recall_with_certificate": {

@@ -97,6 +97,9 @@ class RecallMethods(SyncCaller):
         include_archived: bool | None = None,
         any_tags: Iterable[str] | None = None,
         only_own: bool | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str | None = None,
+        include_superseded: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -165,6 +168,14 @@ class RecallMethods(SyncCaller):
                 characters, on one line.
             only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
                 or `project` is given.
+            reference_time: When it is asked: days that the query names relative to it ("last
+                week") are counted from here. Now, by default.
+            time_zone: The IANA name of the zone whose days are meant, such as "Europe/Berlin";
+                UTC by default. Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
+            include_superseded: Memories that another one superseded, too: their text begins
+                with "[superseded]", and they come behind what superseded them, unless the query
+                asks for what held before. Without it they are left out, and what superseded
+                them is found by them.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -198,6 +209,9 @@ class RecallMethods(SyncCaller):
                 "include_archived": include_archived,
                 "any_tags": any_tags,
                 "only_own": only_own,
+                "reference_time": reference_time,
+                "time_zone": time_zone,
+                "include_superseded": include_superseded,
             },
             timeout,
         )
@@ -374,6 +388,9 @@ class AsyncRecallMethods(AsyncCaller):
         include_archived: bool | None = None,
         any_tags: Iterable[str] | None = None,
         only_own: bool | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str | None = None,
+        include_superseded: bool | None = None,
         timeout: float | None = None,
     ) -> RecallResponse:
         """Recalls what bears on a query, best first. Ties go to the newest, then to
@@ -442,6 +459,14 @@ class AsyncRecallMethods(AsyncCaller):
                 characters, on one line.
             only_own: Leave out what is of no user, agent or project where `user_id`, `agent_id`
                 or `project` is given.
+            reference_time: When it is asked: days that the query names relative to it ("last
+                week") are counted from here. Now, by default.
+            time_zone: The IANA name of the zone whose days are meant, such as "Europe/Berlin";
+                UTC by default. Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
+            include_superseded: Memories that another one superseded, too: their text begins
+                with "[superseded]", and they come behind what superseded them, unless the query
+                asks for what held before. Without it they are left out, and what superseded
+                them is found by them.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -475,6 +500,9 @@ class AsyncRecallMethods(AsyncCaller):
                 "include_archived": include_archived,
                 "any_tags": any_tags,
                 "only_own": only_own,
+                "reference_time": reference_time,
+                "time_zone": time_zone,
+                "include_superseded": include_superseded,
             },
             timeout,
         )

@@ -81,6 +81,9 @@ def recall(
         bool, typer.Option("--every-copy", help="Show copies apart, not as one result.")
     ] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Archived lessons, too.")] = False,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Memories that others superseded, too.")
+    ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show each term of a score.")] = False,
 ) -> None:
     """Recall what bears on a question, best first."""
@@ -93,6 +96,7 @@ def recall(
             context_turns=context,
             every_copy=every_copy,
             include_archived=archived,
+            include_superseded=superseded,
             explain=explain,
         )
     if cli.out.as_json:

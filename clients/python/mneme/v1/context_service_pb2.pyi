@@ -88,7 +88,7 @@ class KeyEvent(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., event_type: _Optional[str] = ..., summary: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class GetContextRequest(_message.Message):
-    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit", "without_experience", "peek", "only_own", "token_budget", "format", "min_confidence")
+    __slots__ = ("topic", "user_id", "agent_id", "project", "start_time", "end_time", "limit", "without_experience", "peek", "only_own", "token_budget", "format", "min_confidence", "reference_time", "time_zone")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +102,8 @@ class GetContextRequest(_message.Message):
     TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     MIN_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    REFERENCE_TIME_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
     topic: str
     user_id: str
     agent_id: str
@@ -115,7 +117,9 @@ class GetContextRequest(_message.Message):
     token_budget: int
     format: ContextFormat
     min_confidence: float
-    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., without_experience: _Optional[bool] = ..., peek: _Optional[bool] = ..., only_own: _Optional[bool] = ..., token_budget: _Optional[int] = ..., format: _Optional[_Union[ContextFormat, str]] = ..., min_confidence: _Optional[float] = ...) -> None: ...
+    reference_time: _timestamp_pb2.Timestamp
+    time_zone: str
+    def __init__(self, topic: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., without_experience: _Optional[bool] = ..., peek: _Optional[bool] = ..., only_own: _Optional[bool] = ..., token_budget: _Optional[int] = ..., format: _Optional[_Union[ContextFormat, str]] = ..., min_confidence: _Optional[float] = ..., reference_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., time_zone: _Optional[str] = ...) -> None: ...
 
 class ContextEpisode(_message.Message):
     __slots__ = ("episode_id", "task", "success", "reward", "critique", "occurred_at", "score", "similarity")
@@ -450,7 +454,7 @@ class WakeUpResponse(_message.Message):
     def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., text: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., not_compared: _Optional[bool] = ...) -> None: ...
 
 class SearchSessionsRequest(_message.Message):
-    __slots__ = ("query", "project", "agent_id", "user_id", "start_time", "end_time", "limit", "min_score")
+    __slots__ = ("query", "project", "agent_id", "user_id", "start_time", "end_time", "limit", "min_score", "reference_time", "time_zone")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -459,6 +463,8 @@ class SearchSessionsRequest(_message.Message):
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     MIN_SCORE_FIELD_NUMBER: _ClassVar[int]
+    REFERENCE_TIME_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
     query: str
     project: str
     agent_id: str
@@ -467,7 +473,9 @@ class SearchSessionsRequest(_message.Message):
     end_time: _timestamp_pb2.Timestamp
     limit: int
     min_score: float
-    def __init__(self, query: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ...) -> None: ...
+    reference_time: _timestamp_pb2.Timestamp
+    time_zone: str
+    def __init__(self, query: _Optional[str] = ..., project: _Optional[str] = ..., agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., reference_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., time_zone: _Optional[str] = ...) -> None: ...
 
 class FoundSession(_message.Message):
     __slots__ = ("session", "summary", "score", "similarity")

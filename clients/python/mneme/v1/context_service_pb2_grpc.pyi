@@ -76,7 +76,7 @@ class ContextServiceStub:
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
     and everything as one text. A lesson, a reflection, a skill or an episode
-    is named only if Recall is at least 0.05 sure of it; the handover, with its
+    is named only if Recall is at least 0.25 sure of it; the handover, with its
     open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -144,7 +144,7 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """Returns what an agent needs at the start of a session: the last handover,
     related past sessions, patterns and next steps with the evidence for them,
     and everything as one text. A lesson, a reflection, a skill or an episode
-    is named only if Recall is at least 0.05 sure of it; the handover, with its
+    is named only if Recall is at least 0.25 sure of it; the handover, with its
     open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
@@ -227,7 +227,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns what an agent needs at the start of a session: the last handover,
         related past sessions, patterns and next steps with the evidence for them,
         and everything as one text. A lesson, a reflection, a skill or an episode
-        is named only if Recall is at least 0.05 sure of it; the handover, with its
+        is named only if Recall is at least 0.25 sure of it; the handover, with its
         open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.

@@ -68,7 +68,7 @@ class RankingWeights(_message.Message):
     def __init__(self, neighbors: _Optional[float] = ..., session: _Optional[float] = ..., recency: _Optional[float] = ..., importance: _Optional[float] = ..., repeated: _Optional[float] = ...) -> None: ...
 
 class RecallRequest(_message.Message):
-    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights", "event_types", "min_severity", "name", "author", "context_turns", "every_copy", "min_confidence", "rerank", "include_archived", "any_tags", "only_own")
+    __slots__ = ("query", "scopes", "agent_id", "session_id", "user_id", "project", "start_time", "end_time", "tags", "limit", "min_score", "mode", "explain", "weights", "event_types", "min_severity", "name", "author", "context_turns", "every_copy", "min_confidence", "rerank", "include_archived", "any_tags", "only_own", "reference_time", "time_zone", "include_superseded")
     QUERY_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +94,9 @@ class RecallRequest(_message.Message):
     INCLUDE_ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     ANY_TAGS_FIELD_NUMBER: _ClassVar[int]
     ONLY_OWN_FIELD_NUMBER: _ClassVar[int]
+    REFERENCE_TIME_FIELD_NUMBER: _ClassVar[int]
+    TIME_ZONE_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
     query: str
     scopes: _containers.RepeatedScalarFieldContainer[str]
     agent_id: str
@@ -119,7 +122,10 @@ class RecallRequest(_message.Message):
     include_archived: bool
     any_tags: _containers.RepeatedScalarFieldContainer[str]
     only_own: bool
-    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_common_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ..., context_turns: _Optional[int] = ..., every_copy: _Optional[bool] = ..., min_confidence: _Optional[float] = ..., rerank: _Optional[bool] = ..., include_archived: _Optional[bool] = ..., any_tags: _Optional[_Iterable[str]] = ..., only_own: _Optional[bool] = ...) -> None: ...
+    reference_time: _timestamp_pb2.Timestamp
+    time_zone: str
+    include_superseded: bool
+    def __init__(self, query: _Optional[str] = ..., scopes: _Optional[_Iterable[str]] = ..., agent_id: _Optional[str] = ..., session_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., tags: _Optional[_Iterable[str]] = ..., limit: _Optional[int] = ..., min_score: _Optional[float] = ..., mode: _Optional[_Union[RecallMode, str]] = ..., explain: _Optional[bool] = ..., weights: _Optional[_Union[RankingWeights, _Mapping]] = ..., event_types: _Optional[_Iterable[str]] = ..., min_severity: _Optional[_Union[_common_pb2.Severity, str]] = ..., name: _Optional[str] = ..., author: _Optional[str] = ..., context_turns: _Optional[int] = ..., every_copy: _Optional[bool] = ..., min_confidence: _Optional[float] = ..., rerank: _Optional[bool] = ..., include_archived: _Optional[bool] = ..., any_tags: _Optional[_Iterable[str]] = ..., only_own: _Optional[bool] = ..., reference_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., time_zone: _Optional[str] = ..., include_superseded: _Optional[bool] = ...) -> None: ...
 
 class ScoreTerm(_message.Message):
     __slots__ = ("name", "value", "contribution")

@@ -2200,6 +2200,17 @@ export interface GetContextRequestInit {
    * 0 to 1.
    */
   minConfidence?: number | undefined;
+  /**
+   * When it is asked: days that the topic names relative to it ("last week") are
+   * counted from here. Now, by default.
+   */
+  referenceTime?: Date | Timestamp | undefined;
+  /**
+   * The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC
+   * by default.
+   * Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
+   */
+  timeZone?: string | undefined;
 }
 
 /**
@@ -4027,6 +4038,24 @@ export interface RecallRequestInit {
    * or `project` is given.
    */
   onlyOwn?: boolean | undefined;
+  /**
+   * When it is asked: days that the query names relative to it ("last week") are
+   * counted from here. Now, by default.
+   */
+  referenceTime?: Date | Timestamp | undefined;
+  /**
+   * The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC
+   * by default.
+   * Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
+   */
+  timeZone?: string | undefined;
+  /**
+   * Memories that another one superseded, too: their text begins with
+   * "[superseded]", and they come behind what superseded them, unless the query
+   * asks for what held before. Without it they are left out, and what superseded
+   * them is found by them.
+   */
+  includeSuperseded?: boolean | undefined;
 }
 
 /**
@@ -4715,6 +4744,17 @@ export interface SearchSessionsRequestInit {
    * 0 to 1.
    */
   minScore?: number | undefined;
+  /**
+   * When it is asked: days that the query names relative to it ("last week") are
+   * counted from here. Now, by default.
+   */
+  referenceTime?: Date | Timestamp | undefined;
+  /**
+   * The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC
+   * by default.
+   * Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
+   */
+  timeZone?: string | undefined;
 }
 
 /**

@@ -34,6 +34,7 @@ from mneme_server.features.context.words import cut
 from mneme_server.features.events import messages as events
 from mneme_server.features.events.history import ActivityFilter, active_us
 from mneme_server.features.learn import messages as learn
+from mneme_server.features.recall.messages import as_of
 
 _RELATED_CHARS = 300
 _EXPERIENCE_CHARS = 600
@@ -96,13 +97,18 @@ summary = reads("summary", "session_id")(
 
 
 def context_wanted(request: pb.GetContextRequest) -> ContextWanted:
-    """Return how much of a context a request wants, and how it is to be read."""
+    """Return how much of a context a request wants, and how it is to be read.
+
+    Raises:
+        InvalidArgument: there is no such time zone.
+    """
     return ContextWanted(
         limit=request.limit,
         budget=request.token_budget,
         written=ContextFormat(request.format),
         min_confidence=request.min_confidence if request.HasField("min_confidence") else None,
         with_experience=not request.without_experience,
+        as_of=as_of(request),
     )
 
 

@@ -58,6 +58,7 @@ from mneme_server.features.learn.model import (
 )
 from mneme_server.features.recall.confidence import FACTS_BY_DEFAULT, RECALLED_BY_DEFAULT
 from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery
+from mneme_server.features.recall.relative import NOW, AsOf
 from mneme_server.features.recall.search import Recall
 
 RELEVANCE_WEIGHT = 0.7
@@ -121,6 +122,7 @@ class ContextWanted:
 
     `limit` is of sessions, and of each kind that is listed apart; `budget` the tokens of the text.
     Whatever recall is less sure of than `min_confidence` is left out; None: than its defaults.
+    Days that the topic names relative to it are meant `as_of` when it is asked.
     """
 
     limit: int
@@ -128,6 +130,7 @@ class ContextWanted:
     written: ContextFormat = ContextFormat.MARKDOWN
     min_confidence: float | None = None
     with_experience: bool = True
+    as_of: AsOf = NOW
 
 
 @dataclass(slots=True)
@@ -170,7 +173,7 @@ class GetContext:
         said_surely = RECALLED_BY_DEFAULT if least is None else least
         sure = FACTS_BY_DEFAULT if least is None else least
         candidates, events, words_only = self._candidates(
-            tenant_id, topic, filter_, said_surely, max(_SESSIONS, 2 * limit)
+            tenant_id, topic, filter_, said_surely, max(_SESSIONS, 2 * limit), as_of=wanted.as_of
         )
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit, turns.piece():
@@ -194,7 +197,7 @@ class GetContext:
             skills = known.skills_on(
                 tenant_id, topic, filter_, limit, bears_on, min_confidence=sure
             )
-        facts = self._facts(tenant_id, topic, filter_, sure)
+        facts = self._facts(tenant_id, topic, filter_, sure, as_of=wanted.as_of)
         with turns.piece():
             items = [
                 *map(_recalled, _near_best(facts)),
@@ -224,7 +227,13 @@ class GetContext:
             return tenant.index.select(DocumentFilter()).count > 0
 
     def _facts(
-        self, tenant_id: str, topic: str, filter_: ActivityFilter, min_confidence: float
+        self,
+        tenant_id: str,
+        topic: str,
+        filter_: ActivityFilter,
+        min_confidence: float,
+        *,
+        as_of: AsOf,
     ) -> Sequence[Recalled]:
         """Return memories and other facts: of every kind that is not looked for otherwise."""
         others = {SESSION, EVENT, LESSON, REFLECTION} | self.experience.kinds
@@ -236,7 +245,8 @@ class GetContext:
         with self.tenants.open(tenant_id) as tenant:
             if not tenant.index.select(documents).count:
                 return ()
-        return self._recalled(tenant_id, topic, documents, _FACTS, min_confidence).results
+        found = self._recalled(tenant_id, topic, documents, _FACTS, min_confidence, as_of=as_of)
+        return found.results
 
     def _candidates(
         self,
@@ -245,13 +255,17 @@ class GetContext:
         filter_: ActivityFilter,
         min_confidence: float,
         limit: int,
+        *,
+        as_of: AsOf,
     ) -> tuple[dict[str, _SessionCandidate], Sequence[Recalled], bool]:
         """Return what recall finds, by session; the events that it finds; and whether it went by
         words only.
 
         What does not bear on the topic, by its summary or an event, is left out.
         """
-        sessions = self._recalled(tenant_id, topic, document_filter(filter_), limit, min_confidence)
+        sessions = self._recalled(
+            tenant_id, topic, document_filter(filter_), limit, min_confidence, as_of=as_of
+        )
         ranked = {found.document.source_id: found for found in sessions.results}
         candidates = {
             key: _SessionCandidate(found.score, found.similarity)
@@ -259,7 +273,7 @@ class GetContext:
             if bears_on(topic, found, self.recall.scale)
         }
         documents = self._events_of(tenant_id, filter_)
-        events = self._recalled(tenant_id, topic, documents, _EVENTS, min_confidence)
+        events = self._recalled(tenant_id, topic, documents, _EVENTS, min_confidence, as_of=as_of)
         for event in events.results:
             if bears_on(topic, event, self.recall.scale):
                 key = event.document.session_id
@@ -276,9 +290,15 @@ class GetContext:
         documents: DocumentFilter,
         limit: int,
         min_confidence: float,
+        *,
+        as_of: AsOf,
     ) -> RecallAnswer:
         query = RecallQuery(
-            text=topic, filter=documents, limit=limit, min_confidence=min_confidence
+            text=topic,
+            filter=documents,
+            limit=limit,
+            min_confidence=min_confidence,
+            as_of=as_of,
         )
         return self.recall.search(tenant_id, query)
 
@@ -337,13 +357,24 @@ class SearchSessions:
     recall: Recall
 
     def search(
-        self, tenant_id: str, query: str, filter_: ActivityFilter, *, limit: int, min_score: float
+        self,
+        tenant_id: str,
+        query: str,
+        filter_: ActivityFilter,
+        *,
+        limit: int,
+        min_score: float,
+        as_of: AsOf = NOW,
     ) -> tuple[list[FoundSession], RecallAnswer]:
         """Return the sessions that fit best, and what recall said."""
         answer = self.recall.search(
             tenant_id,
             RecallQuery(
-                text=query, filter=document_filter(filter_), limit=limit, min_score=min_score
+                text=query,
+                filter=document_filter(filter_),
+                limit=limit,
+                min_score=min_score,
+                as_of=as_of,
             ),
         )
         ids = [result.document.source_id for result in answer.results]

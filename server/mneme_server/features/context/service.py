@@ -14,6 +14,7 @@ from mneme_server.features.context.retrieval import GetContext, SearchSessions
 from mneme_server.features.context.sessions import GetTimeline
 from mneme_server.features.context.sleep import Sleep
 from mneme_server.features.context.wake_up import WakeUp
+from mneme_server.features.recall.messages import as_of
 
 
 class ContextServicer:
@@ -80,6 +81,7 @@ class ContextServicer:
             convert.activity_filter(request),
             limit=request.limit,
             min_score=request.min_score,
+            as_of=as_of(request),
         )
         return pb.SearchSessionsResponse(
             results=[convert.found_session(one) for one in found],

@@ -36,8 +36,10 @@ from mneme_server.features.recall.ranking import TERMS, Ints
 from mneme_server.features.recall.reranker import Reranking
 from mneme_server.features.recall.succession import (
     ReadSources,
+    asks_for_before,
     by_contribution,
     gained,
+    is_superseded,
     newest_first,
     picked_by,
     successors_first,
@@ -52,6 +54,8 @@ Groups: TypeAlias = Sequence[Sequence[int]]
 
 RERANKED = 50
 """So many of the first candidates a reranker puts in its order."""
+_MORE = 4
+"""Times as many are read, where too many of them were replaced."""
 _LOOKED_BEHIND = 5
 """Results behind the last one wanted that may be a newer version of one before it."""
 _NOBODY = -1
@@ -100,6 +104,45 @@ def rerank(
     """
     enough = int(np.count_nonzero(candidates.scores >= query.min_score))
     wanted = query.limit if order is None else max(query.limit, RERANKED)
+    found, rows, copied, lost = _read_best(
+        corpus, query, candidates, copies, enough=enough, wanted=wanted
+    )
+    found, groups, reranking = _in_order(found, query, order)
+    return Results(found, rows, copied, groups, enough, lost, reranking)
+
+
+def _read_best(
+    corpus: CorpusSearch,
+    query: RecallQuery,
+    candidates: Ranked,
+    copies: CopyKeys | None,
+    *,
+    enough: int,
+    wanted: int,
+) -> tuple[list[Recalled], dict[int, int], set[int], int]:
+    """Read the best candidates: more, where those that others replaced are left out.
+
+    Return them, their rows by id, the rows that stand for others, and how many could not be read.
+    """
+    while True:
+        found, rows, copied, lost = _read(
+            corpus, query, candidates, copies, enough=enough, wanted=wanted
+        )
+        replaced = 0 if query.include_superseded else sum(map(is_superseded, found))
+        if not replaced or wanted >= enough or len(found) - replaced >= query.limit:
+            return found, rows, copied, lost
+        wanted *= _MORE
+
+
+def _read(
+    corpus: CorpusSearch,
+    query: RecallQuery,
+    candidates: Ranked,
+    copies: CopyKeys | None,
+    *,
+    enough: int,
+    wanted: int,
+) -> tuple[list[Recalled], dict[int, int], set[int], int]:
     places, copied = _best(candidates, enough, wanted, copies)
     rows = _rows_by_id(corpus.index, candidates.rows[places])
     doc_ids = list(rows)
@@ -123,8 +166,7 @@ def rerank(
         )
         if doc_id in memories  # It may have been removed since it was found.
     ]
-    found, groups, reranking = _in_order(found, query, order)
-    return Results(found, rows, copied, groups, enough, lost, reranking)
+    return found, rows, copied, lost
 
 
 def answer_of(
@@ -142,7 +184,8 @@ def answer_of(
     `pending` is how many waited to be embedded before the search: those that were embedded during
     it may have been missed.
     """
-    shown = list(results.found[: query.limit])
+    wanted = query.limit if query.include_superseded else len(results.found)
+    shown = list(results.found[:wanted])
     _link(shown, results.groups)
 
     def passes(document: Document) -> bool:
@@ -157,9 +200,15 @@ def answer_of(
             results.found,
             read,
             passes,
-            limit=query.limit,
+            limit=max(wanted, query.limit),
             own_scores=results.reranking is Reranking.DONE,
+            before=query.include_superseded and asks_for_before(query.text),
         )
+    left_out = 0
+    if not query.include_superseded:
+        holding = [result for result in shown if not is_superseded(result)]
+        left_out = len(shown) - len(holding)
+        shown = holding[: query.limit]
     rows = [results.rows[result.document.doc_id] for result in shown]
     for result, row in zip(shown, rows, strict=True):
         if row in results.copied:
@@ -170,7 +219,7 @@ def answer_of(
         results=shown,
         outcome=RecallOutcome.FOUND if shown else RecallOutcome.NOTHING_ABOVE_MIN_SCORE,
         searched_count=corpus.count_of(selection),
-        total=max(results.enough, len(shown)),
+        total=max(results.enough - left_out, len(shown)),
         pending_count=pending,
         capped=candidates.capped,
         words_only=query.mode == RecallMode.HYBRID and candidates.words_only,
@@ -223,7 +272,8 @@ def _in_order(
     """
     groups = _versions(results, query)
     picked = picked_by(query.text)
-    results = _newest_first(results, groups, picked)
+    if not asks_for_before(query.text):
+        results = _newest_first(results, groups, picked)
     if order is None or not results:
         return results, groups, None
     places, reranking = order([result.document.text for result in results[:RERANKED]])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common.clock import DAY_US
+from mneme_server.features.recall.relative import spans_in
 
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _NEARNESS_DAYS = 3.0
@@ -47,18 +48,6 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 # Beside months: what numbers of a date look like, and words that ask for anything of a day.
 _OF_DAYS = re.compile(r"\d{1,2}(?:st|nd|rd|th)?|(?:19|20)\d\d|happen(?:s|ed|ing)?")
 _TOKEN = re.compile(r"[a-z]+|\d+")
-_WEEK = 7
-_WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_COUNTS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-_AGO = re.compile(rf"\b(\d{{1,3}}|{'|'.join(_COUNTS)}) days ago\b")
-_LAST = re.compile(rf"\blast ({'|'.join(_WEEKDAYS)})\b")
-_WEEKS = re.compile(r"\b(this|last) week\b")
-_DAYS = re.compile(r"\b(the day before yesterday|yesterday|today)\b")
-_DAYS_AGO = {"today": 0, "yesterday": 1, "the day before yesterday": 2}
-WORDS = frozenset([*_WEEKDAYS, *_COUNTS, "last", "week", "day", "days", "ago", "before"]) | set(
-    _DAYS_AGO
-)
-"""That say which days are meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +93,8 @@ def names_days_alone(dates: Sequence[NamedDate], telling: Iterable[str]) -> bool
 
 
 def date_match(dates: Sequence[NamedDate], timestamp_us: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how well each time (n,) fits the dates, 0 to 1 (n,).
+    """Return how well each time (n,), by the clock of the zone that is meant, fits the dates, 0 to
+    1 (n,).
 
     A named day counts exp(-distance / 3 days), a named month 0.5, a named year 0.2.
     """
@@ -166,24 +156,11 @@ def _around(words: list[str], place: int) -> NamedDate:
 
 
 def relative_days(query: str, today: date) -> list[NamedDate]:
-    """Return the days that an English query names by how far they are from today (yesterday, last
-    Tuesday), in order; none when it names more than one day or week."""
-    found = _spans(query.lower(), today)
+    """Return the days that a query names by how far they are from today (yesterday, last Tuesday),
+    in order; none when it names more than one day or week."""
+    found, _ = spans_in(query, today)
     if len(found) != 1:
         return []
     [(first, count)] = found
     days = [first + timedelta(days=more) for more in range(count)]
     return [NamedDate(day.year, day.month, day.day) for day in days]
-
-
-def _spans(query: str, today: date) -> list[tuple[date, int]]:
-    """Return the first day and the number of days of all that is named."""
-    weekday = today.weekday()
-    ago = [_DAYS_AGO[words] for words in _DAYS.findall(query)]
-    ago += [_COUNTS.index(n) + 2 if n in _COUNTS else int(n) for n in _AGO.findall(query)]
-    ago += [(weekday - _WEEKDAYS.index(name) - 1) % _WEEK + 1 for name in _LAST.findall(query)]
-    weeks = [weekday + _WEEK * (which == "last") for which in _WEEKS.findall(query)]
-    return [
-        *((today - timedelta(days=days), 1) for days in ago),
-        *((today - timedelta(days=days), _WEEK) for days in weeks),
-    ]

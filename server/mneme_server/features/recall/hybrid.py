@@ -39,6 +39,7 @@ from mneme_server.features.recall.ranking import (
     scores,
     total,
 )
+from mneme_server.features.recall.relative import NOW, AsOf
 
 CANDIDATES_PER_SIDE = 100
 """Memories that each index proposes; their neighbours come on top. More changes LoCoMo's recall by
@@ -122,15 +123,17 @@ def search_hybrid(
     *,
     words: Callable[[], WordEvidence],
     scale: CosineScale = USUAL,
+    as_of: AsOf = NOW,
 ) -> CandidateSet:
-    """Return what bears on `query`; `embedding` waits for its vector (1, d), `words` tells how far
-    its words are to be found.
+    """Return what bears on `query`, asked `as_of` some day.
+
+    `embedding` waits for its vector (1, d), `words` tells how far its words are to be found.
 
     Without a vector, memories rank and score as those do that are not embedded yet.
 
     Words are searched while the query is being embedded.
     """
-    reading = read_query_for(index, query, selection)
+    reading = read_query_for(index, query, selection, as_of)
     lexical = by_words(index, query, reading, selection)
     vectors = embedding()
     vector = None if vectors is None else vectors[0]
@@ -331,7 +334,7 @@ def _candidates(
         session_words=columns.session_words(session).astype(np.float64),
         words=columns.words[rows].astype(np.float64),
         author_named=_author_named(index, reading, rows),
-        date_match=date_match(reading.dates, times_us),
+        date_match=date_match(reading.dates, times_us + reading.ahead_us),
         failed=columns.failed[rows] & reading.failure,
         importance=(columns.importance[rows].astype(np.float64) - NORMAL_IMPORTANCE) / 4,
         age_days=np.maximum(age_us, 0) / DAY_US,

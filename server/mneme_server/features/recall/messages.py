@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import recall_service_pb2 as pb
 
 from mneme_server.common.errors import InvalidArgument
@@ -20,10 +24,13 @@ from mneme_server.features.recall.model import (
     ScoreScale,
 )
 from mneme_server.features.recall.ranking import RankingWeights
+from mneme_server.features.recall.relative import NOW, AsOf
+from mneme_server.features.recall.succession import is_superseded
 
 _TEXT_CHARACTERS = 8_192
 """So much of a text is answered: a hundred of them then fit a message of 4 MiB."""
 
+_SUPERSEDED = "[superseded] "
 
 _TURNS_CHARACTERS = 60_000
 _MOST_OF_A_TURN, _LEAST_OF_A_TURN = 1_000, 100
@@ -69,7 +76,33 @@ def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> 
         turns=request.context_turns,
         confidence=True,
         min_confidence=request.min_confidence,
+        as_of=as_of(request),
+        include_superseded=request.include_superseded,
     )
+
+
+def as_of(request: Message) -> AsOf:
+    """Return when a request is asked, by its `reference_time` and `time_zone`.
+
+    Raises:
+        InvalidArgument: there is no such zone.
+    """
+    name: str = request.time_zone  # type: ignore[attr-defined]
+    if not name and not request.HasField("reference_time"):
+        return NOW
+    try:
+        zone = ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidArgument(
+            f"{name!r} is no time zone; one is, for example, Europe/Berlin", field="time_zone"
+        ) from error
+    if not request.HasField("reference_time"):
+        return AsOf.at(datetime.now(UTC), zone)
+    given: Timestamp = request.reference_time  # type: ignore[attr-defined]
+    try:
+        return AsOf.at(given.ToDatetime(UTC), zone)
+    except (OverflowError, ValueError) as error:
+        raise InvalidArgument("beyond the years that a date has", field="reference_time") from error
 
 
 def recall_response(answer: RecallAnswer) -> pb.RecallResponse:
@@ -129,13 +162,14 @@ def _weights(message: pb.RankingWeights) -> RankingWeights:
 
 def _result(recalled: Recalled, turn_characters: int, scale: ScoreScale | None) -> pb.RecallResult:
     document, copies = recalled.document, recalled.copies
+    text = f"{_SUPERSEDED}{document.text}" if is_superseded(recalled) else document.text
     return pb.RecallResult(
         source_type=document.kind.name,
         source_id=document.source_id,
         score=recalled.score,
         similarity=recalled.similarity,
-        text=document.text[:_TEXT_CHARACTERS],
-        text_truncated=len(document.text) > _TEXT_CHARACTERS,
+        text=text[:_TEXT_CHARACTERS],
+        text_truncated=len(text) > _TEXT_CHARACTERS,
         timestamp=to_timestamp(document.timestamp_us),
         session_id=document.session_id,
         agent_id=document.agent_id,

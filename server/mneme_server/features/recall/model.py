@@ -10,6 +10,7 @@ from mneme_server.common.canonical import JsonObject
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.features.recall.copies import Copies
 from mneme_server.features.recall.ranking import RankingWeights
+from mneme_server.features.recall.relative import NOW, AsOf
 from mneme_server.features.recall.reranker import Reranking
 
 
@@ -40,7 +41,9 @@ class RecallQuery:
     order the first results. `at_once` has it answered while there is no index yet, marked as
     partial; else it waits for one. `bare` results are without details: for who reads the things
     themselves, of kinds that nothing supersedes. `confidence` has the answer tell it, which costs a
-    search of words; a `min_confidence` does, too.
+    search of words; a `min_confidence` does, too. Days that it names relative to today are meant
+    `as_of` when it is asked. Without `include_superseded` what another memory replaced is left out,
+    and shown is that one.
     """
 
     text: str
@@ -57,6 +60,8 @@ class RecallQuery:
     bare: bool = False
     confidence: bool = False
     min_confidence: float = 0.0
+    as_of: AsOf = NOW
+    include_superseded: bool = True
 
     @property
     def wants_confidence(self) -> bool:

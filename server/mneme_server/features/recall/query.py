@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mneme_server.common.clock import DAY_US, today
+from mneme_server.common.clock import DAY_US
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import CorpusIndex, Hits, Rows, Selection
 from mneme_server.engine.corpus.words import STOP_WORDS, naming, words_of
@@ -22,7 +22,7 @@ from mneme_server.features.recall.dates import (
     names_days_alone,
     relative_days,
 )
-from mneme_server.features.recall.dates import WORDS as RELATIVE
+from mneme_server.features.recall.relative import NOW, AsOf, asks_for_nothing_else, spans_in
 
 _QUESTION = re.compile(
     r"\W*(?:who|whom|whose|what|when|where|which|why|how|did|does|do|is|are|was|were|has|have|had"
@@ -82,7 +82,7 @@ class QueryReading:
     by a question to "you". `identified` is the share of its telling words that
     are of names in code, paths and codes, 0 to 1. `days_alone` tells that it asks for days, and for
     nothing else: "what happened on 7 May 2023?" `relative` tells that the dates are relative to
-    today.
+    today; its days are those of a clock that is `ahead_us` of UTC's.
     """
 
     asks: bool
@@ -94,6 +94,7 @@ class QueryReading:
     identified: float = 0.0
     days_alone: bool = False
     relative: bool = False
+    ahead_us: int = 0
 
 
 def read_query(query: str, today: date | None = None) -> QueryReading:
@@ -108,9 +109,11 @@ def read_query(query: str, today: date | None = None) -> QueryReading:
     words = words_of(apart)
     asked = asks(query) or _QUESTION.match(apart) is not None
     named = named_dates(apart)
-    relative = relative_days(apart, today) if today and not named else []
-    telling = words.difference(STOP_WORDS, RELATIVE if relative else ())
-    days_alone = names_days_alone(named or relative, telling)
+    relative = relative_days(query, today) if today and not named else []
+    if relative and today:
+        days_alone = asks_for_nothing_else(spans_in(query, today)[1])
+    else:
+        days_alone = names_days_alone(named, words.difference(STOP_WORDS))
     if today and not days_alone and _reach(relative, today):
         relative = []
     return QueryReading(
@@ -168,16 +171,18 @@ def identifiers_in(query: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def read_query_for(index: CorpusIndex, query: str, selection: Selection) -> QueryReading:
-    """Read a query as of today.
+def read_query_for(
+    index: CorpusIndex, query: str, selection: Selection, as_of: AsOf = NOW
+) -> QueryReading:
+    """Read a query as of when it is asked.
 
     "Last week" counts as a date only if something selected is of that week: in a question about a
     talk of years ago it means another.
     """
-    reading = read_query(query, today())
+    reading = replace(read_query(query, as_of.today), ahead_us=as_of.ahead_us)
     days = _days(reading) if reading.relative else []
-    some = any(_then(index, selection, day, around=0).any() for day in days)
-    return read_query(query) if days and not some else reading
+    some = any(_then(index, selection, reading, day, around=0).any() for day in days)
+    return replace(read_query(query), ahead_us=as_of.ahead_us) if days and not some else reading
 
 
 def by_named_day(
@@ -190,12 +195,12 @@ def by_named_day(
     """Search the days that the query names once more, so that what happened then is looked at: up
     to `count` by its words, and of a query that asks for days alone, what is nearest in time."""
     for day in _days(reading)[:_MOST_DAYS]:
-        mask = _then(index, selection, day, around=_DAYS_AROUND_A_DATE)
+        mask = _then(index, selection, reading, day, around=_DAYS_AROUND_A_DATE)
         some = int(np.count_nonzero(mask))
         if some:
             yield search(Selection(mask, some, everything=False), count)
         if some and reading.days_alone:
-            noon_us = (day - EPOCH_ORDINAL) * DAY_US + DAY_US // 2
+            noon_us = _start_us(reading, day) + DAY_US // 2
             yield _nearest(index, np.flatnonzero(mask), noon_us, count)
 
 
@@ -204,9 +209,16 @@ def _days(reading: QueryReading) -> list[int]:
     return [day for named in reading.dates if (day := named.ordinal()) is not None]
 
 
-def _then(index: CorpusIndex, selection: Selection, day: int, *, around: int) -> NDArray[np.bool_]:
+def _start_us(reading: QueryReading, day: int) -> int:
+    """Return when a day begins where the question is asked."""
+    return (day - EPOCH_ORDINAL) * DAY_US - reading.ahead_us
+
+
+def _then(
+    index: CorpusIndex, selection: Selection, reading: QueryReading, day: int, *, around: int
+) -> NDArray[np.bool_]:
     """Return which of the selected memories are of a day, or of `around` days beside it."""
-    start_us = (day - EPOCH_ORDINAL) * DAY_US
+    start_us = _start_us(reading, day)
     then = DocumentFilter(
         start_us=start_us - around * DAY_US,
         end_us=start_us + (around + 1) * DAY_US,

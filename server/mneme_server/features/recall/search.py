@@ -237,8 +237,11 @@ def _search(
         return search_sessions(
             index, query.text, embedding, selection,
             parts=parts, weights=query.weights, words=words, scale=scale,
+            as_of=query.as_of,
         )  # fmt: skip
-    return search_hybrid(index, query.text, embedding, selection, words=words, scale=scale)
+    return search_hybrid(
+        index, query.text, embedding, selection, words=words, scale=scale, as_of=query.as_of
+    )
 
 
 def _nothing(

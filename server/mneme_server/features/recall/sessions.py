@@ -30,6 +30,7 @@ from mneme_server.features.recall.ranking import (
     measure,
     total,
 )
+from mneme_server.features.recall.relative import AsOf
 
 EVENTS_PER_SIDE = 200
 """Events that each index proposes: a session is told by more of them than the best."""
@@ -48,6 +49,7 @@ def search_sessions(
     weights: RankingWeights,
     words: Callable[[], WordEvidence],
     scale: CosineScale,
+    as_of: AsOf,
 ) -> CandidateSet:
     """Return candidates among the selected memories, each of which sums up a session.
 
@@ -65,9 +67,10 @@ def search_sessions(
         weights: of the terms.
         words: returns how far the query's words are to be found.
         scale: of the model's cosines.
+        as_of: when it is asked.
     """
     held = _events_of(index, selection, parts)
-    reading = read_query_for(index, query, held)
+    reading = read_query_for(index, query, held, as_of)
     summaries = by_words(index, query, reading, selection)
     held_words = by_words(index, query, reading, held, count=EVENTS_PER_SIDE)
     vectors = embedding()

@@ -39,6 +39,27 @@ _VALUES = frozenset(
 _UNTOLD = frozenset(STOP_WORDS) | _VALUES
 
 
+_BEFORE = re.compile(
+    r"\b(?:used to|previously|formerly|earlier|originally|back then|at first)\b|\bbefore\W*$"
+    r"|\b(?:früher|vorher|zuvor|ehemals|damals|ursprünglich)\b"
+    r"|\b(?:auparavant|autrefois|précédemment)\b|\bavant\W*$"
+    r"|\b(?:anteriormente|antiguamente|previamente)\b|\bantes\W*$"
+    r"|以前|之前|曾经|过去|かつて|前は",
+    re.IGNORECASE,
+)
+
+
+def asks_for_before(query: str) -> bool:
+    """Whether a query asks for what held before: then what it names comes first, not what is newer
+    ("where did she live before")."""
+    return _BEFORE.search(query) is not None
+
+
+def is_superseded(result: Recalled) -> bool:
+    """Whether another memory replaced this one."""
+    return bool(_successor(result.document, result.details))
+
+
 def in_place_of(there: Recalled, result: Recalled) -> Recalled:
     """Return a result as it is shown in the place of another: with the score of that one."""
     return replace(result, score=there.score, terms=gained(result.terms, there.terms))
@@ -65,6 +86,7 @@ def successors_first(
     *,
     limit: int,
     own_scores: bool,
+    before: bool = False,
 ) -> list[Recalled]:
     """Return the results with what replaced one of them in front of it, and both naming the other.
 
@@ -75,6 +97,7 @@ def successors_first(
         passes: whether the query's filters let a document through.
         limit: how many results there may be; what is brought in takes a place among them.
         own_scores: leave those that move up their own scores.
+        before: leave each where it is, since what held before is asked for.
     """
     if not any(_successor(result.document, result.details) for result in shown):
         return list(shown)
@@ -82,7 +105,7 @@ def successors_first(
     latest_of = _Latest(read, found)
     for replaced in shown:
         latest = latest_of.of(replaced)
-        if latest is None:
+        if latest is None or before:
             continue
         ids = [result.document.doc_id for result in ordered]
         old, new = ids.index(replaced.document.doc_id), latest.document.doc_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mneme_server.features.recall.dates import NamedDate, date_match, named_dates, relative_days
 from mneme_server.features.recall.query import read_query
+from mneme_server.features.recall.relative import AsOf
 
 
 def micros(*times: datetime) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -130,6 +132,68 @@ def named(first: date, count: int = 1) -> list[NamedDate]:
 )
 def test_days_are_read_against_today(query: str, first: date, count: int) -> None:
     assert relative_days(query, THURSDAY) == named(first, count)
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "count"),
+    [
+        ("was haben wir gestern entschieden", date(2026, 11, 25), 1),
+        ("Was war vorgestern?", date(2026, 11, 24), 1),
+        ("vor drei Tagen", date(2026, 11, 23), 1),
+        ("letzten Dienstag", date(2026, 11, 24), 1),
+        ("was geschah letzte Woche", date(2026, 11, 16), 7),
+        ("qu'avons-nous décidé hier ?", date(2026, 11, 25), 1),
+        ("il y a deux jours", date(2026, 11, 24), 1),
+        ("que s'est-il passé la semaine dernière", date(2026, 11, 16), 7),
+        ("mardi dernier", date(2026, 11, 24), 1),
+        ("¿Qué pasó ayer?", date(2026, 11, 25), 1),
+        ("hace 5 días", date(2026, 11, 21), 1),
+        ("el lunes pasado", date(2026, 11, 23), 1),
+        ("¿Qué decidimos la semana pasada?", date(2026, 11, 16), 7),
+        ("昨天发生了什么？", date(2026, 11, 25), 1),
+        ("上周一我们决定了什么", date(2026, 11, 16), 1),
+        ("三天前", date(2026, 11, 23), 1),
+        ("上个星期谁来过", date(2026, 11, 16), 7),
+        ("昨日の会議で何を決めましたか", date(2026, 11, 25), 1),
+        ("先週の金曜日", date(2026, 11, 20), 1),
+        ("2日前", date(2026, 11, 24), 1),
+    ],
+)
+def test_days_are_read_in_six_languages(query: str, first: date, count: int) -> None:
+    assert relative_days(query, THURSDAY) == named(first, count)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "wer wohnt hier",  # French for yesterday, German for here.
+        "the hoy of the harbour",
+        "a vorgestern-like word: gesternabend",
+        "todays specials, yesterdays news",
+        "lundi",
+    ],
+)
+def test_words_that_look_like_days_are_none(query: str) -> None:
+    assert relative_days(query, THURSDAY) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "what happened yesterday", "was ist gestern passiert?", "¿Qué pasó ayer?",
+        "que s'est-il passé la semaine dernière ?", "昨天发生了什么？", "先週何が起きましたか",
+    ],
+)  # fmt: skip
+def test_a_question_for_nothing_but_what_happened_asks_for_days_alone(query: str) -> None:
+    assert read_query(query, THURSDAY).days_alone
+
+
+def test_a_day_is_that_of_the_zone_in_which_it_is_asked() -> None:
+    late = datetime(2026, 11, 26, 23, 30, tzinfo=UTC)
+    berlin = AsOf.at(late, ZoneInfo("Europe/Berlin"))
+    assert (berlin.today, berlin.ahead_us) == (date(2026, 11, 27), 3_600_000_000)
+    assert AsOf.at(late, ZoneInfo("America/New_York")).today == date(2026, 11, 26)
+    assert AsOf.at(late, ZoneInfo("UTC")) == AsOf(date(2026, 11, 26), 0)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ export interface ContextMethods {
    * Returns what an agent needs at the start of a session: the last handover,
    * related past sessions, patterns and next steps with the evidence for them,
    * and everything as one text. A lesson, a reflection, a skill or an episode
-   * is named only if Recall is at least 0.05 sure of it; the handover, with its
+   * is named only if Recall is at least 0.25 sure of it; the handover, with its
    * open todos and locked contexts, is always there.
    *
    * Scope: read. Repeatable: yes, it changes nothing.

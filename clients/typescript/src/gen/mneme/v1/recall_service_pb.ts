@@ -18,7 +18,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi0AEKDlJhbmtpbmdXZWlnaHRzEhgKCW5laWdoYm9ycxgBIAEoAUIASACIAQESFgoHc2Vzc2lvbhgCIAEoAUIASAGIAQESFgoHcmVjZW5jeRgDIAEoAUIASAKIAQESGQoKaW1wb3J0YW5jZRgEIAEoAUIASAOIAQESFwoIcmVwZWF0ZWQYBSABKAFCAEgEiAEBQgwKCl9uZWlnaGJvcnNCCgoIX3Nlc3Npb25CCgoIX3JlY2VuY3lCDQoLX2ltcG9ydGFuY2VCCwoJX3JlcGVhdGVkIswFCg1SZWNhbGxSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASEAoGc2NvcGVzGAIgAygJQgASFwoIYWdlbnRfaWQYAyABKAlCAEgAiAEBEhkKCnNlc3Npb25faWQYBCABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBSABKAlCAEgCiAEBEhYKB3Byb2plY3QYBiABKAlCAEgDiAEBEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgR0YWdzGAkgAygJQgASDwoFbGltaXQYCiABKAVCABITCgltaW5fc2NvcmUYCyABKAFCABIkCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIAEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzEhUKC2V2ZW50X3R5cGVzGA8gAygJQgASKgoMbWluX3NldmVyaXR5GBAgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCABIOCgRuYW1lGBEgASgJQgASEAoGYXV0aG9yGBIgASgJQgASFwoNY29udGV4dF90dXJucxgTIAEoBUIAEhIKCmV2ZXJ5X2NvcHkYFCABKAgSGAoObWluX2NvbmZpZGVuY2UYFSABKAFCABITCgZyZXJhbmsYFiABKAhIBIgBARIYChBpbmNsdWRlX2FyY2hpdmVkGBcgASgIEhIKCGFueV90YWdzGBggAygJQgASEAoIb25seV9vd24YGSABKAhCCwoJX2FnZW50X2lkQg0KC19zZXNzaW9uX2lkQgoKCF91c2VyX2lkQgoKCF9wcm9qZWN0QgkKB19yZXJhbmsiPgoJU2NvcmVUZXJtEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAESFAoMY29udHJpYnV0aW9uGAMgASgBIjwKClNjb3JlU3RlcHMSCwoDc3VtGAEgASgBEg8KB2hpZ2hlc3QYAiABKAESEAoIZXZpZGVuY2UYAyABKAEigAEKClJlY2FsbFR1cm4SEQoJc291cmNlX2lkGAEgASgJEhIKCmV2ZW50X3R5cGUYAiABKAkSDgoGYXV0aG9yGAMgASgJEgwKBHRleHQYBCABKAkSLQoJdGltZXN0YW1wGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJRCg1SZWNhbGxWZXJzaW9uEhEKCXNvdXJjZV9pZBgBIAEoCRItCgl0aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIugECgxSZWNhbGxSZXN1bHQSFQoLc291cmNlX3R5cGUYASABKAlCABIRCglzb3VyY2VfaWQYAiABKAkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBEgwKBHRleHQYBSABKAkSLQoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpzZXNzaW9uX2lkGAcgASgJEhAKCGFnZW50X2lkGAggASgJEikKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIiCgV0ZXJtcxgKIAMoCzITLm1uZW1lLnYxLlNjb3JlVGVybRIWCg50ZXh0X3RydW5jYXRlZBgLIAEoCBIOCgZjb3BpZXMYDCABKAMSLgoKZmlyc3RfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIkCgZiZWZvcmUYDyADKAsyFC5tbmVtZS52MS5SZWNhbGxUdXJuEiMKBWFmdGVyGBAgAygLMhQubW5lbWUudjEuUmVjYWxsVHVybhImCgVvbGRlchgRIAEoCzIXLm1uZW1lLnYxLlJlY2FsbFZlcnNpb24SJgoFbmV3ZXIYEiABKAsyFy5tbmVtZS52MS5SZWNhbGxWZXJzaW9uEiMKBXN0ZXBzGBMgASgLMhQubW5lbWUudjEuU2NvcmVTdGVwc0INCgtfc2ltaWxhcml0eSK5AgoOUmVjYWxsUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLlJlY2FsbFJlc3VsdBIVCg10b3RhbF9yZXN1bHRzGAIgASgDEigKB291dGNvbWUYAyABKA4yFy5tbmVtZS52MS5SZWNhbGxPdXRjb21lEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSGQoRY2FuZGlkYXRlc19jYXBwZWQYBiABKAgSEgoKd29yZHNfb25seRgHIAEoCBIPCgdwYXJ0aWFsGAggASgIEhcKCmNvbmZpZGVuY2UYCSABKAFIAIgBARImCglyZXJhbmtpbmcYCiABKA4yEy5tbmVtZS52MS5SZXJhbmtpbmdCDQoLX2NvbmZpZGVuY2UqcQoKUmVjYWxsTW9kZRIbChdSRUNBTExfTU9ERV9VTlNQRUNJRklFRBAAEhYKElJFQ0FMTF9NT0RFX0hZQlJJRBABEhUKEVJFQ0FMTF9NT0RFX0RFTlNFEAISFwoTUkVDQUxMX01PREVfTEVYSUNBTBADKuoBCg1SZWNhbGxPdXRjb21lEh4KGlJFQ0FMTF9PVVRDT01FX1VOU1BFQ0lGSUVEEAASGAoUUkVDQUxMX09VVENPTUVfRk9VTkQQARIhCh1SRUNBTExfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfTUFUQ0hFU19GSUxURVJTEAMSKgomUkVDQUxMX09VVENPTUVfTk9USElOR19BQk9WRV9NSU5fU0NPUkUQBBIkCiBSRUNBTExfT1VUQ09NRV9OT1RISU5HX0NPTkZJREVOVBAFKmQKCVJlcmFua2luZxIZChVSRVJBTktJTkdfVU5TUEVDSUZJRUQQABISCg5SRVJBTktJTkdfRE9ORRABEhIKDlJFUkFOS0lOR19MQVRFEAISFAoQUkVSQU5LSU5HX0ZBSUxFRBADMv0CCg1SZWNhbGxTZXJ2aWNlEkAKBlJlY2FsbBIXLm1uZW1lLnYxLlJlY2FsbFJlcXVlc3QaGC5tbmVtZS52MS5SZWNhbGxSZXNwb25zZSIDkAIBEm0KFVJlY2FsbFdpdGhDZXJ0aWZpY2F0ZRImLm1uZW1lLnYxLlJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlcXVlc3QaJy5tbmVtZS52MS5SZWNhbGxXaXRoQ2VydGlmaWNhdGVSZXNwb25zZSIDkAIAElgKDkdldENlcnRpZmljYXRlEh8ubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXF1ZXN0GiAubW5lbWUudjEuR2V0Q2VydGlmaWNhdGVSZXNwb25zZSIDkAIBEmEKEVZlcmlmeUNlcnRpZmljYXRlEiIubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXF1ZXN0GiMubW5lbWUudjEuVmVyaWZ5Q2VydGlmaWNhdGVSZXNwb25zZSIDkAIBYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_common]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi0AEKDlJhbmtpbmdXZWlnaHRzEhgKCW5laWdoYm9ycxgBIAEoAUIASACIAQESFgoHc2Vzc2lvbhgCIAEoAUIASAGIAQESFgoHcmVjZW5jeRgDIAEoAUIASAKIAQESGQoKaW1wb3J0YW5jZRgEIAEoAUIASAOIAQESFwoIcmVwZWF0ZWQYBSABKAFCAEgEiAEBQgwKCl9uZWlnaGJvcnNCCgoIX3Nlc3Npb25CCgoIX3JlY2VuY3lCDQoLX2ltcG9ydGFuY2VCCwoJX3JlcGVhdGVkIrEGCg1SZWNhbGxSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASEAoGc2NvcGVzGAIgAygJQgASFwoIYWdlbnRfaWQYAyABKAlCAEgAiAEBEhkKCnNlc3Npb25faWQYBCABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBSABKAlCAEgCiAEBEhYKB3Byb2plY3QYBiABKAlCAEgDiAEBEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgR0YWdzGAkgAygJQgASDwoFbGltaXQYCiABKAVCABITCgltaW5fc2NvcmUYCyABKAFCABIkCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIAEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzEhUKC2V2ZW50X3R5cGVzGA8gAygJQgASKgoMbWluX3NldmVyaXR5GBAgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCABIOCgRuYW1lGBEgASgJQgASEAoGYXV0aG9yGBIgASgJQgASFwoNY29udGV4dF90dXJucxgTIAEoBUIAEhIKCmV2ZXJ5X2NvcHkYFCABKAgSGAoObWluX2NvbmZpZGVuY2UYFSABKAFCABITCgZyZXJhbmsYFiABKAhIBIgBARIYChBpbmNsdWRlX2FyY2hpdmVkGBcgASgIEhIKCGFueV90YWdzGBggAygJQgASEAoIb25seV9vd24YGSABKAgSMgoOcmVmZXJlbmNlX3RpbWUYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKCXRpbWVfem9uZRgbIAEoCUIAEhoKEmluY2x1ZGVfc3VwZXJzZWRlZBgcIAEoCEILCglfYWdlbnRfaWRCDQoLX3Nlc3Npb25faWRCCgoIX3VzZXJfaWRCCgoIX3Byb2plY3RCCQoHX3JlcmFuayI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEiPAoKU2NvcmVTdGVwcxILCgNzdW0YASABKAESDwoHaGlnaGVzdBgCIAEoARIQCghldmlkZW5jZRgDIAEoASKAAQoKUmVjYWxsVHVybhIRCglzb3VyY2VfaWQYASABKAkSEgoKZXZlbnRfdHlwZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDAoEdGV4dBgEIAEoCRItCgl0aW1lc3RhbXAYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlEKDVJlY2FsbFZlcnNpb24SEQoJc291cmNlX2lkGAEgASgJEi0KCXRpbWVzdGFtcBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi6AQKDFJlY2FsbFJlc3VsdBIVCgtzb3VyY2VfdHlwZRgBIAEoCUIAEhEKCXNvdXJjZV9pZBgCIAEoCRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESDAoEdGV4dBgFIAEoCRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYByABKAkSEAoIYWdlbnRfaWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiIKBXRlcm1zGAogAygLMhMubW5lbWUudjEuU2NvcmVUZXJtEhYKDnRleHRfdHJ1bmNhdGVkGAsgASgIEg4KBmNvcGllcxgMIAEoAxIuCgpmaXJzdF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiQKBmJlZm9yZRgPIAMoCzIULm1uZW1lLnYxLlJlY2FsbFR1cm4SIwoFYWZ0ZXIYECADKAsyFC5tbmVtZS52MS5SZWNhbGxUdXJuEiYKBW9sZGVyGBEgASgLMhcubW5lbWUudjEuUmVjYWxsVmVyc2lvbhImCgVuZXdlchgSIAEoCzIXLm1uZW1lLnYxLlJlY2FsbFZlcnNpb24SIwoFc3RlcHMYEyABKAsyFC5tbmVtZS52MS5TY29yZVN0ZXBzQg0KC19zaW1pbGFyaXR5IrkCCg5SZWNhbGxSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuUmVjYWxsUmVzdWx0EhUKDXRvdGFsX3Jlc3VsdHMYAiABKAMSKAoHb3V0Y29tZRgDIAEoDjIXLm1uZW1lLnYxLlJlY2FsbE91dGNvbWUSFgoOc2VhcmNoZWRfY291bnQYBCABKAMSFQoNcGVuZGluZ19jb3VudBgFIAEoAxIZChFjYW5kaWRhdGVzX2NhcHBlZBgGIAEoCBISCgp3b3Jkc19vbmx5GAcgASgIEg8KB3BhcnRpYWwYCCABKAgSFwoKY29uZmlkZW5jZRgJIAEoAUgAiAEBEiYKCXJlcmFua2luZxgKIAEoDjITLm1uZW1lLnYxLlJlcmFua2luZ0INCgtfY29uZmlkZW5jZSpxCgpSZWNhbGxNb2RlEhsKF1JFQ0FMTF9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVDQUxMX01PREVfSFlCUklEEAESFQoRUkVDQUxMX01PREVfREVOU0UQAhIXChNSRUNBTExfTU9ERV9MRVhJQ0FMEAMq6gEKDVJlY2FsbE91dGNvbWUSHgoaUkVDQUxMX09VVENPTUVfVU5TUEVDSUZJRUQQABIYChRSRUNBTExfT1VUQ09NRV9GT1VORBABEiEKHVJFQ0FMTF9PVVRDT01FX05PVEhJTkdfU1RPUkVEEAISKgomUkVDQUxMX09VVENPTUVfTk9USElOR19NQVRDSEVTX0ZJTFRFUlMQAxIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX0FCT1ZFX01JTl9TQ09SRRAEEiQKIFJFQ0FMTF9PVVRDT01FX05PVEhJTkdfQ09ORklERU5UEAUqZAoJUmVyYW5raW5nEhkKFVJFUkFOS0lOR19VTlNQRUNJRklFRBAAEhIKDlJFUkFOS0lOR19ET05FEAESEgoOUkVSQU5LSU5HX0xBVEUQAhIUChBSRVJBTktJTkdfRkFJTEVEEAMy/QIKDVJlY2FsbFNlcnZpY2USQAoGUmVjYWxsEhcubW5lbWUudjEuUmVjYWxsUmVxdWVzdBoYLm1uZW1lLnYxLlJlY2FsbFJlc3BvbnNlIgOQAgESbQoVUmVjYWxsV2l0aENlcnRpZmljYXRlEiYubW5lbWUudjEuUmVjYWxsV2l0aENlcnRpZmljYXRlUmVxdWVzdBonLm1uZW1lLnYxLlJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlc3BvbnNlIgOQAgASWAoOR2V0Q2VydGlmaWNhdGUSHy5tbmVtZS52MS5HZXRDZXJ0aWZpY2F0ZVJlcXVlc3QaIC5tbmVtZS52MS5HZXRDZXJ0aWZpY2F0ZVJlc3BvbnNlIgOQAgESYQoRVmVyaWZ5Q2VydGlmaWNhdGUSIi5tbmVtZS52MS5WZXJpZnlDZXJ0aWZpY2F0ZVJlcXVlc3QaIy5tbmVtZS52MS5WZXJpZnlDZXJ0aWZpY2F0ZVJlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_common]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset means the
@@ -351,6 +351,33 @@ export type RecallRequest = Message<"mneme.v1.RecallRequest"> & {
    * @generated from field: bool only_own = 25;
    */
   onlyOwn: boolean;
+
+  /**
+   * When it is asked: days that the query names relative to it ("last week") are
+   * counted from here. Now, by default.
+   *
+   * @generated from field: google.protobuf.Timestamp reference_time = 26;
+   */
+  referenceTime?: Timestamp;
+
+  /**
+   * The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC
+   * by default.
+   * Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
+   *
+   * @generated from field: string time_zone = 27;
+   */
+  timeZone: string;
+
+  /**
+   * Memories that another one superseded, too: their text begins with
+   * "[superseded]", and they come behind what superseded them, unless the query
+   * asks for what held before. Without it they are left out, and what superseded
+   * them is found by them.
+   *
+   * @generated from field: bool include_superseded = 28;
+   */
+  includeSuperseded: boolean;
 };
 
 /**
@@ -569,6 +596,33 @@ export type RecallRequestJson = {
    * @generated from field: bool only_own = 25;
    */
   onlyOwn?: boolean;
+
+  /**
+   * When it is asked: days that the query names relative to it ("last week") are
+   * counted from here. Now, by default.
+   *
+   * @generated from field: google.protobuf.Timestamp reference_time = 26;
+   */
+  referenceTime?: TimestampJson;
+
+  /**
+   * The IANA name of the zone whose days are meant, such as "Europe/Berlin"; UTC
+   * by default.
+   * Up to 64 characters; of the form `^[A-Za-z0-9_+/-]*$`.
+   *
+   * @generated from field: string time_zone = 27;
+   */
+  timeZone?: string;
+
+  /**
+   * Memories that another one superseded, too: their text begins with
+   * "[superseded]", and they come behind what superseded them, unless the query
+   * asks for what held before. Without it they are left out, and what superseded
+   * them is found by them.
+   *
+   * @generated from field: bool include_superseded = 28;
+   */
+  includeSuperseded?: boolean;
 };
 
 /**
@@ -1258,7 +1312,8 @@ export type RecallResponse = Message<"mneme.v1.RecallResponse"> & {
   /**
    * How sure it is that something that passes the filters answers the query, 0
    * to 1. With the default embedder, questions that belong to another store get
-   * 0.05 or less as a rule, those that can be answered 0.7 or more. A question
+   * 0.05 or less as a rule, those that can be answered 0.7 or more; where facts
+   * are stored, which have no session, 0.4 or less and 0.5 or more. A question
    * that is about what is stored, but that nothing there answers, cannot be
    * told from these: it gets a high value, too. Unset if the search needs
    * cosines of an embedding model that this was not fitted for; for a search by
@@ -1351,7 +1406,8 @@ export type RecallResponseJson = {
   /**
    * How sure it is that something that passes the filters answers the query, 0
    * to 1. With the default embedder, questions that belong to another store get
-   * 0.05 or less as a rule, those that can be answered 0.7 or more. A question
+   * 0.05 or less as a rule, those that can be answered 0.7 or more; where facts
+   * are stored, which have no session, 0.4 or less and 0.5 or more. A question
    * that is about what is stored, but that nothing there answers, cannot be
    * told from these: it gets a high value, too. Unset if the search needs
    * cosines of an embedding model that this was not fitted for; for a search by
