@@ -190,7 +190,12 @@ def _copies(result: Recalled, successors: Mapping[str, str]) -> list[str]:
 
 
 def _replaced(newer: str, older: str, successors: Mapping[str, str]) -> bool:
-    """Tell whether one memory superseded another, itself or over others."""
+    """Tell whether one memory superseded another, itself or over others.
+
+    Of what says almost the same, only what was superseded is left out.
+    """
+    if older not in successors:
+        return True
     for _ in successors:
         older = successors.get(older, "")
         if older == newer:

@@ -208,6 +208,7 @@ def answer_of(
     if not query.include_superseded:
         holding = [result for result in shown if not is_superseded(result)]
         left_out = len(shown) - len(holding)
+        _unlink(holding[query.limit :], holding[: query.limit])
         shown = holding[: query.limit]
     rows = [results.rows[result.document.doc_id] for result in shown]
     for result, row in zip(shown, rows, strict=True):
@@ -325,6 +326,16 @@ def _link(results: Sequence[Recalled], groups: Groups) -> None:
         for newer, older in pairwise(newest_first(shown, documents)):
             results[newer].older = results[older].document
             results[older].newer = results[newer].document
+
+
+def _unlink(left: Sequence[Recalled], shown: Sequence[Recalled]) -> None:
+    """Have what is shown name nothing that is left behind it."""
+    behind = {result.document.doc_id for result in left}
+    for result in shown:
+        if result.older is not None and result.older.doc_id in behind:
+            result.older = None
+        if result.newer is not None and result.newer.doc_id in behind:
+            result.newer = None
 
 
 def _add_turns(
