@@ -84,9 +84,9 @@ def test_relative_days_of_which_nothing_is_known_change_nothing(week: Api) -> No
 
 def test_days_are_meant_as_of_when_it_is_asked(server: LocalServer) -> None:
     api = server.keys.tenant()
-    texts = {"old": ("Bob fixed the parser", datetime(2023, 5, 6, 9, tzinfo=UTC)),
-             "late": ("Ann drew the plan", datetime(2023, 5, 7, 23, 30, tzinfo=UTC)),
-             "new": ("Cleo wrote the letter", datetime(2023, 6, 1, 9, tzinfo=UTC))}  # fmt: skip
+    texts = {"old": ("Bob fixed the parser", datetime(2023, 5, 5, 21, tzinfo=UTC)),
+             "late": ("Ann drew the plan", datetime(2023, 5, 7, 11, 30, tzinfo=UTC)),
+             "new": ("Cleo wrote the letter", datetime(2023, 5, 31, 21, tzinfo=UTC))}  # fmt: skip
     record(api, *(said(n, text, at) for n, (text, at) in texts.items()), wait=True)
     asked = Timestamp()
     asked.FromDatetime(datetime(2023, 5, 8, 12))
