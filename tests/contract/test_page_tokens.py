@@ -24,6 +24,7 @@ INVALID = grpc.StatusCode.INVALID_ARGUMENT
 _PAGED = sorted(rpc for rpc, m in METHODS.items() if "page_token" in m.input_type.fields_by_name)
 _OTHER_FILTERS: dict[str, dict[str, Any]] = {
     "ListSessions": {"agent_id": "a"},
+    "ListGrades": {"grader": "ann"},
     "ListEvents": {"session_id": "session-0"},
     "ListLessons": {"filter": learn_pb.LessonFilter(category="general")},
     "ListMemories": {"include_superseded": True},

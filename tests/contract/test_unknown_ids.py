@@ -16,6 +16,8 @@ from support.world import World
 UNKNOWN = {
     # RPC: the field that names what must exist, and the reason when it does not.
     "mneme.v1.EventService/EndSession": ("session_id", "SESSION_NOT_FOUND"),
+    "mneme.v1.EventService/GradeSession": ("session_id", "SESSION_NOT_FOUND"),
+    "mneme.v1.EventService/RecordGrades": ("grades[0].session_id", "SESSION_NOT_FOUND"),
     "mneme.v1.EventService/GetSession": ("session_id", "SESSION_NOT_FOUND"),
     "mneme.v1.EventService/VerifyEvents": ("session_id", "SESSION_NOT_FOUND"),
     "mneme.v1.RecallService/GetCertificate": ("certificate_id", "NOT_FOUND"),
@@ -108,6 +110,7 @@ MAY_BE_UNKNOWN = {
     "mneme.v1.EventService/StreamEvents": "it makes the event, and opens its session",
     "mneme.v1.EventService/ListSessions": "its ids are filters",
     "mneme.v1.EventService/ListEvents": "its ids are filters",
+    "mneme.v1.EventService/ListGrades": "its ids are filters",
     "mneme.v1.EventService/WatchEvents": "its ids are filters: what is watched may come later",
     "mneme.v1.RecallService/Recall": "its ids are filters",
     "mneme.v1.RecallService/RecallWithCertificate": "its ids are filters",

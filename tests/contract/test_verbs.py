@@ -20,7 +20,7 @@ _BEGINS = re.compile("(Create|Get|List|Update|Delete|Search|Import|Export|Watch|
 
 OWN = {
     # A session is a span of time: it has a start and an end.
-    "StartSession", "EndSession", "StartLearningSession", "EndLearningSession",
+    "StartSession", "EndSession", "GradeSession", "StartLearningSession", "EndLearningSession",
     # Long work, and what it is while it runs.
     "Backup", "Restore", "Reindex",
     "MoveTenant", "Forget", "Discover", "WaitOperation",

@@ -163,7 +163,7 @@ def test_what_nobody_says_is_asked_for(api: Api) -> None:
                 api.skill.CreateEpisode(request)
             assert failure.code is grpc.StatusCode.INVALID_ARGUMENT
             assert (failure.reason, failure.field) == ("MISSING_REQUIRED_FIELD", field)
-    assert "has not ended" in failure.message
+    assert "nobody said how the session" in failure.message
     assert api.skill.ListEpisodes(pb.ListEpisodesRequest()).total_size == 0
 
 

@@ -160,6 +160,12 @@ test("a session is started, filled, listed, verified and ended", async () => {
   assert.equal((await client.verifyEvents({ sessionId: "s1" })).eventsChecked, 3n);
   const ended = await client.endSession({ sessionId: "s1", status: "error" });
   assert.equal(ended.session?.status, api.SessionStatus.ERROR);
+  assert.equal(ended.session?.outcome, api.Outcome.FAILURE);
+  const graded = await client.gradeSession({ sessionId: "s1", reward: 0.75, grader: "tests" });
+  assert.equal(graded.session?.outcome, api.Outcome.SUCCESS);
+  const grades = [{ sessionId: "s1", outcome: "partial" as const, source: "person" as const }];
+  assert.equal((await client.recordGrades({ grades })).recordedCount, 1);
+  assert.equal((await client.listGrades({ sessionId: "s1" })).grades.length, 2);
 });
 
 test("recorded events are watched from a cursor on", async () => {

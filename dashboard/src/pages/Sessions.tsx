@@ -1,6 +1,6 @@
 /** Sessions: the list, and a project's timeline; below them, one session. */
 
-import type { SessionJson, SessionStatusJson } from "@mneme/client/http";
+import type { OutcomeJson, SessionJson, SessionStatusJson } from "@mneme/client/http";
 import { usePages } from "../api/load";
 import { events } from "../api/services";
 import { PageHeader } from "../components/basics";
@@ -23,7 +23,13 @@ import { ProjectTimeline } from "./sessions/ProjectTimeline";
 import { NoSessions, SESSION_COLUMNS } from "./sessions/parts";
 import "../styles/sessions.css";
 
-const NAMES = ["agent", "user", "project", "status", "tag", ...TIME_FILTERS] as const;
+const NAMES = ["agent", "user", "project", "status", "tag", "outcome", ...TIME_FILTERS] as const;
+const OUTCOMES = [
+  ["", "Any"],
+  ["success", "Success"],
+  ["partial", "Partial"],
+  ["failure", "Failure"],
+] as const;
 const STATUSES = [
   ["", "Any"],
   ["active", "Active"],
@@ -53,6 +59,7 @@ export default function Sessions({ rest: [id] }: PageProps) {
             <TextFilter name="user" label="User" />
             <TextFilter name="tag" label="Label" />
             <ChoiceFilter name="status" label="Status" choices={STATUSES} />
+            <ChoiceFilter name="outcome" label="Outcome" choices={OUTCOMES} />
           </>
         )}
         <TimeFilter />
@@ -63,14 +70,16 @@ export default function Sessions({ rest: [id] }: PageProps) {
 }
 
 function SessionList() {
-  const inputs = [...NAMES.slice(0, 5).map(filter), timeKey()];
+  const inputs = [...NAMES.slice(0, 6).map(filter), timeKey()];
   const pages = usePages<SessionJson>(async (pageToken, signal) => {
     const status = filter("status").toUpperCase();
+    const outcome = filter("outcome").toUpperCase();
     const page = await events.listSessions(
       {
         ...narrowing({ agentId: "agent", userId: "user", project: "project" }),
         ...(filter("tag") && { tags: [filter("tag")] }),
         ...(status && { status: `SESSION_STATUS_${status}` as SessionStatusJson }),
+        ...(outcome && { outcome: `OUTCOME_${outcome}` as OutcomeJson }),
         ...timeRange(),
         pageSize: 50,
         pageToken,

@@ -105,6 +105,9 @@ def theirs(server: LocalServer) -> Api:
         theirs, "Payments", "retry a refused payment once", lesson_id=OTHER, agent_id=OTHER,
         category=OTHER, project=OTHER, tags=[OTHER],
     )  # fmt: skip
+    theirs.events.GradeSession(
+        events_pb.GradeSessionRequest(session_id=OTHER, reward=0, grader=OTHER, grade_id=OTHER)
+    )
     sleep(theirs, OTHER, "The payment was refused by the bank", files=[OTHER])
     theirs.learn.CreateReflection(reflection(OTHER))
     theirs.learn.CreateKnowledge(entry(OTHER))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mneme.v1 import event_service_pb2 as events_pb
+from mneme.v1 import grade_pb2 as grade_pb
+from support.api import Api
 from support.isolation import OTHER, Checks, World, answered_as_absent, not_found
 from support.making import event, list_events, record, session_of, stream, verify
 
@@ -31,6 +33,53 @@ def _(world: World) -> None:
     world.ours.events.EndSession(events_pb.EndSessionRequest(session_id="session"))
     status = session_of(world.theirs, "session").status
     assert status == events_pb.SESSION_STATUS_ACTIVE
+
+
+@isolates("mneme.v1.EventService/GradeSession")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.EventService/GradeSession",
+        lambda asked: events_pb.GradeSessionRequest(session_id=asked, outcome="OUTCOME_SUCCESS"),
+    )
+    assert not_found(answer)
+    before = session_of(world.theirs, "session")
+    _grade(world.ours, 0.25)
+    assert session_of(world.ours, "session").reward == 0.25
+    assert session_of(world.theirs, "session") == before
+
+
+@isolates("mneme.v1.EventService/RecordGrades")
+def _(world: World) -> None:
+    answer = answered_as_absent(
+        world.ours,
+        "mneme.v1.EventService/RecordGrades",
+        lambda asked: grade_pb.RecordGradesRequest(
+            grades=[grade_pb.NewGrade(session_id=asked, reward=1)]
+        ),
+    )
+    assert not_found(answer)
+    given = grade_pb.NewGrade(id=OTHER, session_id="session", reward=1)  # Here the id is free.
+    answered = world.ours.events.RecordGrades(grade_pb.RecordGradesRequest(grades=[given]))
+    assert answered.grades[0].reward == 1
+
+
+@isolates("mneme.v1.EventService/ListGrades")
+def _(world: World) -> None:
+    _grade(world.ours, 1)
+    mine = world.ours.events.ListGrades(grade_pb.ListGradesRequest()).grades
+    assert {one.session_id for one in mine} == {"session"}
+    for field in ("session_id", "grader"):
+        answer = answered_as_absent(
+            world.ours,
+            "mneme.v1.EventService/ListGrades",
+            lambda asked, field=field: grade_pb.ListGradesRequest(**{field: asked}),
+        )
+        assert answer == [""], field
+
+
+def _grade(api: Api, reward: float) -> None:
+    api.events.GradeSession(events_pb.GradeSessionRequest(session_id="session", reward=reward))
 
 
 @isolates("mneme.v1.EventService/RecordEvents")

@@ -34,9 +34,11 @@ class Kept(Rehearsal):
     def end_session(self, **fields: Any) -> None:
         self.ended[fields["session_id"]] = fields.get("status")
 
-    def record_events(self, events: Iterable[NewEvent]) -> RecordEventsResponse:
+    def record_events(
+        self, events: Iterable[NewEvent], *, observed: bool = False
+    ) -> RecordEventsResponse:
         given = list(events)
-        answer = super().record_events(given)
+        answer = super().record_events(given, observed=observed)
         for event, receipt in zip(given, answer.receipts, strict=True):
             if not receipt.duplicate:
                 self.events.append(event)

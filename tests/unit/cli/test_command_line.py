@@ -60,7 +60,7 @@ def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
         *[f"learning {n}" for n in ["algorithms", "list", "show", "start", "predict"]],
         *[f"learning {n}" for n in ["feedback", "metrics", "train", "end", "delete", "import"]],
         "learning download",
-        *[f"sessions {n}" for n in ["list", "search", "show", "start", "end"]],
+        *[f"sessions {n}" for n in ["list", "search", "show", "start", "end", "grade", "grades"]],
         *[f"events {n}" for n in ["list", "record", "watch", "verify"]],
         *[f"admin tenants {n}" for n in ["list", "create", "delete", "move"]],
         *[f"admin keys {n}" for n in ["list", "create", "revoke"]],

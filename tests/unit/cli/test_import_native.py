@@ -13,7 +13,7 @@ from mneme._core.convert import fill
 from mneme.importing.plan import Defaults, Planned, UnusableError
 from mneme.importing.readers.events import NativeReader, is_native
 from mneme.importing.reading import Place, Record
-from mneme.messages import Event, NewEvent, Session, WatchEventsResponse
+from mneme.messages import Event, Grade, NewEvent, NewGrade, Session, WatchEventsResponse
 
 
 def plan(value: Any, **defaults: Any) -> Planned:
@@ -176,3 +176,50 @@ def test_what_is_native_is_told_from_what_is_not() -> None:
     assert is_native({"id": "s", "started_at": "2026-01-01T00:00:00Z"})
     assert not is_native({"messages": []})
     assert not is_native([])
+
+
+def session(**fields: Any) -> Planned:
+    return plan({"id": "s", "started_at": "2026-03-01T12:00:00Z", **fields})
+
+
+def test_a_status_says_that_a_session_ended_and_how_only_where_its_agent_says_so() -> None:
+    seen = session(status="SESSION_STATUS_COMPLETED")
+    said = session(status="SESSION_STATUS_ERROR", outcome_by="GRADE_SOURCE_AGENT")
+    by_metadata = session(status="SESSION_STATUS_ERROR", outcome_by="GRADE_SOURCE_METADATA")
+    assert [one.end and one.end["observed"] for one in (seen, said, by_metadata)] == [
+        True, False, True,
+    ]  # fmt: skip
+    assert [seen.grades, said.grades, by_metadata.grades] == [[], [], []]
+
+
+def test_the_grade_that_a_session_was_given_goes_in_again_under_the_same_id() -> None:
+    fields = {
+        "status": "SESSION_STATUS_COMPLETED", "outcome": "OUTCOME_PARTIAL", "reward": 0.5,
+        "outcome_by": "GRADE_SOURCE_PERSON",
+    }  # fmt: skip
+    (grade,), (again,) = session(**fields).grades, session(**fields).grades
+    assert grade == again
+    assert (grade.session_id, grade.reward, grade.id[:2]) == ("s", 0.5, "s:")
+    assert to_dict(grade)["outcome"] == "partial"
+
+
+def test_a_listed_grade_goes_in_again() -> None:
+    listed = Grade()
+    fill(
+        listed,
+        {
+            "id": "g", "session_id": "s", "outcome": "failure", "reward": 0.0, "source": "person",
+            "grader": "ann", "comment": "no refund", "graded_at": datetime(2026, 3, 1, tzinfo=UTC),
+            "recorded_at": datetime(2026, 3, 2, tzinfo=UTC),
+        },
+    )  # fmt: skip
+    (grade,) = plan(to_dict(listed)).grades
+    expected = NewGrade.FromString(listed.SerializeToString())
+    expected.DiscardUnknownFields()  # type: ignore[attr-defined]
+    assert grade == expected
+
+
+def test_a_grade_of_a_benchmark_needs_no_more_than_its_session_and_a_reward() -> None:
+    (grade,) = plan({"session_id": "s", "reward": 1}).grades
+    (again,) = plan({"session_id": "s", "reward": 1}).grades
+    assert (grade, grade.reward, to_dict(grade)["source"]) == (again, 1, "grader")

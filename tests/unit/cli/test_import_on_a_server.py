@@ -79,6 +79,20 @@ def test_counters_of_the_sessions_are_what_the_transcripts_hold(
     assert first["tags"] == ["reward:0", "task:0", "trial:0"]
 
 
+def test_an_imported_session_that_nobody_judged_turned_out_nobody_knows_how(
+    as_tenant: Callable[[], None], tmp_path: Path
+) -> None:
+    judged = [{**CHATS[0]}, {**CHATS[1], "task_id": 1}, {**CHATS[1], "task_id": 2}]
+    del judged[1]["reward"], judged[2]["reward"]
+    judged[2]["resolved"] = False
+    file = tmp_path / "chats.json"
+    file.write_text(json.dumps(judged))
+    mneme("import", str(file))
+    by_task = {session["metadata"]["task_id"]: session for session in sessions().values()}
+    said = [(by_task[n]["outcome"], by_task[n]["outcome_by"]) for n in range(3)]
+    assert said == [("failure", "metadata"), (None, None), ("failure", "metadata")]
+
+
 def test_importing_twice_changes_nothing_on_a_server_either(
     as_tenant: Callable[[], None], tmp_path: Path
 ) -> None:
@@ -108,7 +122,10 @@ def test_a_tenant_s_sessions_move_to_another_tenant_with_their_events(
     file = tmp_path / "chats.json"
     file.write_text(json.dumps(CHATS))
     mneme("import", str(file))
+    graded = next(iter(sessions()))
+    mneme("sessions", "grade", graded, "--outcome", "partial", "--source", "person", "--by", "ann")
     before = sessions()
+    assert before[graded]["outcome"] == "partial"
     moved = tmp_path / "moved.jsonl"
     lines = mneme("sessions", "list", "--limit", "0", "--json").out
     moved.write_text(lines + mneme("events", "list", "--limit", "0", "--json").out)
@@ -117,7 +134,10 @@ def test_a_tenant_s_sessions_move_to_another_tenant_with_their_events(
     assert mneme("import", str(moved)).code == 0
     after = sessions()
     # Not the hashes: they cover when an event was recorded, and a salt of its own.
-    same = ("event_count", "tool_call_count", "error_count", "status", "metadata", "tags")
+    same = (
+        "event_count", "tool_call_count", "error_count", "status", "metadata", "tags",
+        "outcome", "outcome_by",
+    )  # fmt: skip
     for session_id, session in before.items():
         assert {key: after[session_id][key] for key in same} == {key: session[key] for key in same}
 

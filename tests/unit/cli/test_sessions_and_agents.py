@@ -6,9 +6,14 @@ from mneme.messages import (
     EndSessionResponse,
     Event,
     GetSessionResponse,
+    Grade,
+    GradeSessionResponse,
+    GradeSource,
     ListAgentsResponse,
     ListEventsResponse,
+    ListGradesResponse,
     ListSessionsResponse,
+    Outcome,
     Session,
     SessionStatus,
     StartSessionResponse,
@@ -23,6 +28,9 @@ fill(
         "id": "task-1",
         "agent_id": "coder",
         "status": "error",
+        "outcome": "failure",
+        "outcome_by": "grader",
+        "reward": 0.25,
         "event_count": 1234,
         "tool_call_count": 12,
         "error_count": 3,
@@ -41,7 +49,15 @@ def test_sessions_are_listed_with_their_counters(served: ScriptedServer) -> None
         *["sessions", "list", "--agent", "coder", "--status", "error", "--tag", "a"],
         *["--user", "u", "--project", "p", "--from", "2026-01-01T00:00:00Z"],
     )
-    assert result.lines[1].split()[:6] == ["task-1", "coder", "error", "1,234", "12", "3"]
+    assert result.lines[1].split()[:7] == [
+        "task-1",
+        "coder",
+        "error",
+        "failure",
+        "1,234",
+        "12",
+        "3",
+    ]
     request = served.last("ListSessions")
     assert request.agent_id == "coder"
     assert request.status == SessionStatus.SESSION_STATUS_ERROR
@@ -65,6 +81,8 @@ def test_a_session_is_shown_with_its_facts_and_first_events(served: ScriptedServ
     assert "Tool calls  12" in result.out
     assert "Cost        0.2500 USD" in result.out
     assert "Tokens      1,234" in result.out
+    assert "Outcome     failure, says a grader" in result.out
+    assert "Reward      0.25" in result.out
     assert 'Metadata    {"trial": 1}' in result.out
     assert result.out.count("2 failed") == 2
     assert "1,232 more: mneme events list --session task-1 --limit 0" in result.err
@@ -96,3 +114,33 @@ def test_agents_are_listed(served: ScriptedServer) -> None:
     served.on("ListAgents", ListAgentsResponse(agents=[agent]))
     assert mneme("agents").lines[1].split() == ["coder", "Coder", "3", "4,000", "0", "1", "0.0000"]
     assert mneme("agents", "--json").documents[0]["id"] == "coder"
+
+
+def test_a_session_is_graded_by_whom_with_what(served: ScriptedServer) -> None:
+    graded = Grade(id="g", outcome=Outcome.OUTCOME_PARTIAL)
+    served.on("GradeSession", GradeSessionResponse(grade=graded, session=SESSION))
+    result = mneme(
+        *["sessions", "grade", "task-1", "--outcome", "partial", "--reward", "0.5"],
+        *["--source", "person", "--by", "ann", "--comment", "half", "--id", "g"],
+    )
+    assert result.out == "graded task-1: partial\n"
+    request = served.last("GradeSession")
+    assert (request.session_id, request.grade_id, request.reward) == ("task-1", "g", 0.5)
+    assert (request.grader, request.comment) == ("ann", "half")
+    assert request.outcome == Outcome.OUTCOME_PARTIAL
+    assert request.source == GradeSource.GRADE_SOURCE_PERSON
+
+
+def test_grades_are_listed_with_who_said_what(served: ScriptedServer) -> None:
+    given = Grade()
+    fill(
+        given,
+        {
+            "id": "g", "session_id": "task-1", "outcome": "partial", "reward": 0.5,
+            "source": "person", "grader": "ann", "comment": "half of it",
+        },
+    )  # fmt: skip
+    served.on("ListGrades", ListGradesResponse(grades=[given]))
+    result = mneme("sessions", "grades", "--session", "task-1")
+    assert result.lines[1].split()[:5] == ["task-1", "partial", "0.5", "person", "ann"]
+    assert served.last("ListGrades").session_id == "task-1"

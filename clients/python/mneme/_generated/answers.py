@@ -25,6 +25,7 @@ from mneme._generated.choices import (
     EventTypeName,
     ExperimentStatusChoice,
     FdrMethodChoice,
+    GradeSourceChoice,
     HandoverListChoice,
     ImportanceChoice,
     KeyScopeChoice,
@@ -62,6 +63,7 @@ from mneme.v1 import (
     event_service_pb2,
     experiment_pb2,
     forgetting_pb2,
+    grade_pb2,
     knowledge_pb2,
     learn_service_pb2,
     learning_import_pb2,
@@ -3345,6 +3347,53 @@ class GetWebhookSecretResponse(
     """When it was made."""
 
 
+class Grade(Answer[grade_pb2.Grade], of=grade_pb2.Grade):
+    """Grade is what one said of how a session turned out. It never changes, and is
+    no event: it is a leaf of its own in the tenant's log.
+    """
+
+    id: str
+    """Unique in the tenant: the caller's, or a ULID made by the server."""
+
+    session_id: str
+    """The session."""
+
+    outcome: OutcomeChoice | None
+    """How it turned out."""
+
+    reward: float | None
+    """How good the result was, by custom from 0 to 1; unset where only the
+    outcome was said.
+    """
+
+    source: GradeSourceChoice | None
+    """Whether a person said so."""
+
+    grader: str
+    """Who: a name, a test suite, a model; may be empty."""
+
+    comment: str
+    """Why; may be empty."""
+
+    graded_at: datetime | None
+    """When it was graded."""
+
+    recorded_at: datetime | None
+    """When the server recorded it."""
+
+
+class GradeSessionResponse(
+    Answer[event_service_pb2.GradeSessionResponse], of=event_service_pb2.GradeSessionResponse
+):
+    """The graded session."""
+
+    session: Session
+    """The session as it is now: another's grade may count for more."""
+
+    grade: Grade
+    """The grade."""
+
+
 class Handover(Answer[context_service_pb2.Handover], of=context_service_pb2.Handover):
     """Handover is what one session leaves for the next. What `collected` does not
     list was given by the caller.
@@ -4025,6 +4074,16 @@ class ListExperimentsResponse(
 
     total_size: int
     """Experiments that match, over all pages, as of this page."""
+
+
+class ListGradesResponse(Answer[grade_pb2.ListGradesResponse], of=grade_pb2.ListGradesResponse):
+    """A page of grades."""
+
+    grades: list[Grade]
+    """Most recently graded first."""
+
+    next_page_token: str
+    """The next page's token; empty on the last page."""
 
 
 class ListKnowledgeResponse(
@@ -5334,6 +5393,21 @@ class RecordExperienceResponse(
     """The same as a share of what they may take, from 0 to 1."""
 
 
+class RecordGradesResponse(
+    Answer[grade_pb2.RecordGradesResponse], of=grade_pb2.RecordGradesResponse
+):
+    """The grades as they are kept."""
+
+    grades: list[Grade]
+    """One for each of the request, in its order."""
+
+    recorded_count: int
+    """Grades newly recorded."""
+
+    duplicate_count: int
+    """Grades that had been recorded before."""
+
+
 class RecordObservationResponse(
     Answer[experiment_pb2.RecordObservationResponse], of=experiment_pb2.RecordObservationResponse
 ):
@@ -6133,6 +6207,17 @@ class Session(Answer[event_service_pb2.Session], of=event_service_pb2.Session):
     agent ran it. It ends with its latest event. Lists, searches, analyses and
     what agents are told of their past leave it out; its events can be recalled.
     """
+
+    outcome: OutcomeChoice | None
+    """How it turned out, as `outcome_by` said; UNSPECIFIED: not known. That it
+    ended does not say so.
+    """
+
+    outcome_by: GradeSourceChoice | None
+    """Who said so: the agent by its status, the metadata, or a grade."""
+
+    reward: float | None
+    """How good the result was, as they said; unset where they did not."""
 
 
 class SessionComparison(
@@ -7604,6 +7689,8 @@ __all__ = [
     "GetStatsResponse",
     "GetTimelineResponse",
     "GetWebhookSecretResponse",
+    "Grade",
+    "GradeSessionResponse",
     "Handover",
     "ImportEpisodesResponse",
     "ImportExperienceResponse",
@@ -7629,6 +7716,7 @@ __all__ = [
     "ListEpisodesResponse",
     "ListEventsResponse",
     "ListExperimentsResponse",
+    "ListGradesResponse",
     "ListKnowledgeResponse",
     "ListLearningSessionsResponse",
     "ListLessonsResponse",
@@ -7682,6 +7770,7 @@ __all__ = [
     "RecallWithCertificateResponse",
     "RecordEventsResponse",
     "RecordExperienceResponse",
+    "RecordGradesResponse",
     "RecordObservationResponse",
     "RecordPatternMatchesResponse",
     "RecordSkillUseResponse",

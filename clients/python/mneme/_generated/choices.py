@@ -184,6 +184,13 @@ FdrMethodChoice = Literal[
     "benjamini_yekutieli",
 ]
 
+GradeSourceChoice = Literal[
+    "agent",
+    "metadata",
+    "grader",
+    "person",
+]
+
 HandoverListChoice = Literal[
     "progress",
     "completed_todos",
@@ -421,6 +428,7 @@ __all__ = [
     "EventTypeName",
     "ExperimentStatusChoice",
     "FdrMethodChoice",
+    "GradeSourceChoice",
     "HandoverListChoice",
     "ImportConflictChoice",
     "ImportanceChoice",

@@ -18,19 +18,29 @@ from mneme._generated.answers import (
     EndSessionResponse,
     Event,
     GetSessionResponse,
+    Grade,
+    GradeSessionResponse,
     ListAgentsResponse,
     ListEventsResponse,
+    ListGradesResponse,
     ListSessionsResponse,
     RecordEventsResponse,
+    RecordGradesResponse,
     Session,
     StartSessionResponse,
     StreamEventsResponse,
     VerifyEventsResponse,
     WatchEventsResponse,
 )
-from mneme._generated.choices import EventTypeName, SessionStatusChoice, SeverityChoice
-from mneme._generated.fields import NewEventFields
-from mneme.v1 import event_service_pb2
+from mneme._generated.choices import (
+    EventTypeName,
+    GradeSourceChoice,
+    OutcomeChoice,
+    SessionStatusChoice,
+    SeverityChoice,
+)
+from mneme._generated.fields import NewEventFields, NewGradeFields
+from mneme.v1 import event_service_pb2, grade_pb2
 
 _START_SESSION = Rpc(
     service="mneme.v1.EventService",
@@ -45,6 +55,29 @@ _END_SESSION = Rpc(
     method="EndSession",
     request=event_service_pb2.EndSessionRequest,
     answer=EndSessionResponse,
+    repeatable=True,
+)
+_GRADE_SESSION = Rpc(
+    service="mneme.v1.EventService",
+    method="GradeSession",
+    request=event_service_pb2.GradeSessionRequest,
+    answer=GradeSessionResponse,
+    repeatable=True,
+    made_ids=("grade_id",),
+)
+_RECORD_GRADES = Rpc(
+    service="mneme.v1.EventService",
+    method="RecordGrades",
+    request=grade_pb2.RecordGradesRequest,
+    answer=RecordGradesResponse,
+    repeatable=True,
+    made_ids=("grades.id",),
+)
+_LIST_GRADES = Rpc(
+    service="mneme.v1.EventService",
+    method="ListGrades",
+    request=grade_pb2.ListGradesRequest,
+    answer=ListGradesResponse,
     repeatable=True,
 )
 _RECORD_EVENTS = Rpc(
@@ -111,6 +144,9 @@ _VERIFY_EVENTS = Rpc(
 RPCS = (
     _START_SESSION,
     _END_SESSION,
+    _GRADE_SESSION,
+    _RECORD_GRADES,
+    _LIST_GRADES,
     _RECORD_EVENTS,
     _STREAM_EVENTS,
     _GET_SESSION,
@@ -193,6 +229,7 @@ class EventMethods(SyncCaller):
         *,
         status: SessionStatusChoice | None = None,
         ended_at: datetime | None = None,
+        observed: bool | None = None,
         timeout: float | None = None,
     ) -> EndSessionResponse:
         """Ends a session with a final status. Ending it again with the same status
@@ -206,6 +243,8 @@ class EventMethods(SyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             status: How it ended. COMPLETED or ERROR. Default: COMPLETED.
             ended_at: When it ended; unset: now. From 1970 to 9999.
+            observed: True where whoever sends this copies or watches what an agent did, as an
+                import or a host's hook does: that the session ended then does not say how.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -217,7 +256,162 @@ class EventMethods(SyncCaller):
                 "session_id": session_id,
                 "status": status,
                 "ended_at": ended_at,
+                "observed": observed,
             },
+            timeout,
+        )
+
+    def grade_session(
+        self,
+        session_id: str,
+        *,
+        outcome: OutcomeChoice | None = None,
+        reward: float | None = None,
+        source: GradeSourceChoice | None = None,
+        grader: str | None = None,
+        comment: str | None = None,
+        graded_at: datetime | None = None,
+        grade_id: str | None = None,
+        timeout: float | None = None,
+    ) -> GradeSessionResponse:
+        """Says how a session turned out: at any time, also long after it ended. What
+        was said before stays; of several the one counts that `GradeSource` puts
+        first. Everything that depends on it follows: the session's summary, what
+        agents are told of it, analyses, and episodes that were made of it.
+
+        Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when the id is taken by another grade.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            outcome: How it turned out; unset: SUCCESS for a reward of at least 0.5, else
+                FAILURE.
+            reward: How good the result was, by custom from 0 to 1. -1,000,000,000 to 10^9.
+            source: Whether a person says so. GRADER or PERSON. Default: GRADER.
+            grader: Who: a name, a test suite, a model. Up to 200 characters, on one line.
+            comment: Why. Up to 4,096 characters.
+            graded_at: When it was graded; unset: now. From 1970 to 9999.
+            grade_id: The grade's id. Choose it yourself to make retries harmless. Up to 200
+                characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The graded session.
+        """
+        return self._unary(
+            _GRADE_SESSION,
+            {
+                "session_id": session_id,
+                "outcome": outcome,
+                "reward": reward,
+                "source": source,
+                "grader": grader,
+                "comment": comment,
+                "graded_at": graded_at,
+                "grade_id": grade_id,
+            },
+            timeout,
+        )
+
+    def record_grades(
+        self,
+        grades: Iterable[NewGradeFields | grade_pb2.NewGrade],
+        *,
+        timeout: float | None = None,
+    ) -> RecordGradesResponse:
+        """Records a batch of grades, all or none, as GradeSession does each. A grade
+        that is sent again with the same id is reported as a duplicate and changes
+        nothing.
+
+        Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when an id is taken by another grade.
+
+        Args:
+            grades: The grades. Required; up to 1,000 entries.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The grades as they are kept.
+        """
+        return self._unary(
+            _RECORD_GRADES,
+            {
+                "grades": grades,
+            },
+            timeout,
+        )
+
+    def list_grades(
+        self,
+        *,
+        session_id: str | None = None,
+        grader: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListGradesResponse:
+        """Lists grades, most recently graded first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            grader: By this one. Up to 200 characters, on one line.
+            page_size: Grades per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of grades.
+        """
+        return self._unary(
+            _LIST_GRADES,
+            {
+                "session_id": session_id,
+                "grader": grader,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_grades(
+        self,
+        *,
+        session_id: str | None = None,
+        grader: str | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Grade]:
+        """Walks all pages of `list_grades`, fetching each when it is reached.
+
+        Lists grades, most recently graded first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            grader: By this one. Up to 200 characters, on one line.
+            page_size: Grades per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_GRADES,
+            {
+                "session_id": session_id,
+                "grader": grader,
+                "page_size": page_size,
+            },
+            lambda page: page.grades,
             timeout,
         )
 
@@ -226,6 +420,7 @@ class EventMethods(SyncCaller):
         events: Iterable[NewEventFields | event_service_pb2.NewEvent],
         *,
         wait_indexed: bool | None = None,
+        observed: bool | None = None,
         timeout: float | None = None,
     ) -> RecordEventsResponse:
         """Records a batch of events, all or none, in the order given. A session that
@@ -246,6 +441,8 @@ class EventMethods(SyncCaller):
                 entries.
             wait_indexed: Answer only when they can be found by meaning, too. Without it, they
                 are found by words at once and by meaning a moment later.
+            observed: True where whoever sends this copies or watches what an agent did: a
+                session_ended event then ends its session, and does not say how.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -256,6 +453,7 @@ class EventMethods(SyncCaller):
             {
                 "events": events,
                 "wait_indexed": wait_indexed,
+                "observed": observed,
             },
             timeout,
         )
@@ -345,6 +543,7 @@ class EventMethods(SyncCaller):
         page_size: int | None = None,
         page_token: str | None = None,
         include_system: bool | None = None,
+        outcome: OutcomeChoice | None = None,
         timeout: float | None = None,
     ) -> ListSessionsResponse:
         """Lists sessions, most recently started first.
@@ -366,6 +565,7 @@ class EventMethods(SyncCaller):
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             include_system: Also the sessions that Mneme itself records (`Session.system`).
+            outcome: That turned out so; unset: any, known or not.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -384,6 +584,7 @@ class EventMethods(SyncCaller):
                 "page_size": page_size,
                 "page_token": page_token,
                 "include_system": include_system,
+                "outcome": outcome,
             },
             timeout,
         )
@@ -400,6 +601,7 @@ class EventMethods(SyncCaller):
         end_time: datetime | None = None,
         page_size: int | None = None,
         include_system: bool | None = None,
+        outcome: OutcomeChoice | None = None,
         timeout: float | None = None,
     ) -> Iterator[Session]:
         """Walks all pages of `list_sessions`, fetching each when it is reached.
@@ -421,6 +623,7 @@ class EventMethods(SyncCaller):
             end_time: Started before.
             page_size: Sessions per page. 1 to 1,000. Default: 50.
             include_system: Also the sessions that Mneme itself records (`Session.system`).
+            outcome: That turned out so; unset: any, known or not.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -435,6 +638,7 @@ class EventMethods(SyncCaller):
                 "end_time": end_time,
                 "page_size": page_size,
                 "include_system": include_system,
+                "outcome": outcome,
             },
             lambda page: page.sessions,
             timeout,
@@ -781,6 +985,7 @@ class AsyncEventMethods(AsyncCaller):
         *,
         status: SessionStatusChoice | None = None,
         ended_at: datetime | None = None,
+        observed: bool | None = None,
         timeout: float | None = None,
     ) -> EndSessionResponse:
         """Ends a session with a final status. Ending it again with the same status
@@ -794,6 +999,8 @@ class AsyncEventMethods(AsyncCaller):
             session_id: The session. Required; up to 200 characters, on one line.
             status: How it ended. COMPLETED or ERROR. Default: COMPLETED.
             ended_at: When it ended; unset: now. From 1970 to 9999.
+            observed: True where whoever sends this copies or watches what an agent did, as an
+                import or a host's hook does: that the session ended then does not say how.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -805,7 +1012,162 @@ class AsyncEventMethods(AsyncCaller):
                 "session_id": session_id,
                 "status": status,
                 "ended_at": ended_at,
+                "observed": observed,
             },
+            timeout,
+        )
+
+    async def grade_session(
+        self,
+        session_id: str,
+        *,
+        outcome: OutcomeChoice | None = None,
+        reward: float | None = None,
+        source: GradeSourceChoice | None = None,
+        grader: str | None = None,
+        comment: str | None = None,
+        graded_at: datetime | None = None,
+        grade_id: str | None = None,
+        timeout: float | None = None,
+    ) -> GradeSessionResponse:
+        """Says how a session turned out: at any time, also long after it ended. What
+        was said before stays; of several the one counts that `GradeSource` puts
+        first. Everything that depends on it follows: the session's summary, what
+        agents are told of it, analyses, and episodes that were made of it.
+
+        Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when the id is taken by another grade.
+
+        Args:
+            session_id: The session. Required; up to 200 characters, on one line.
+            outcome: How it turned out; unset: SUCCESS for a reward of at least 0.5, else
+                FAILURE.
+            reward: How good the result was, by custom from 0 to 1. -1,000,000,000 to 10^9.
+            source: Whether a person says so. GRADER or PERSON. Default: GRADER.
+            grader: Who: a name, a test suite, a model. Up to 200 characters, on one line.
+            comment: Why. Up to 4,096 characters.
+            graded_at: When it was graded; unset: now. From 1970 to 9999.
+            grade_id: The grade's id. Choose it yourself to make retries harmless. Up to 200
+                characters, on one line.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The graded session.
+        """
+        return await self._unary(
+            _GRADE_SESSION,
+            {
+                "session_id": session_id,
+                "outcome": outcome,
+                "reward": reward,
+                "source": source,
+                "grader": grader,
+                "comment": comment,
+                "graded_at": graded_at,
+                "grade_id": grade_id,
+            },
+            timeout,
+        )
+
+    async def record_grades(
+        self,
+        grades: Iterable[NewGradeFields | grade_pb2.NewGrade],
+        *,
+        timeout: float | None = None,
+    ) -> RecordGradesResponse:
+        """Records a batch of grades, all or none, as GradeSession does each. A grade
+        that is sent again with the same id is reported as a duplicate and changes
+        nothing.
+
+        Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when an id is taken by another grade.
+
+        Args:
+            grades: The grades. Required; up to 1,000 entries.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The grades as they are kept.
+        """
+        return await self._unary(
+            _RECORD_GRADES,
+            {
+                "grades": grades,
+            },
+            timeout,
+        )
+
+    async def list_grades(
+        self,
+        *,
+        session_id: str | None = None,
+        grader: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
+        timeout: float | None = None,
+    ) -> ListGradesResponse:
+        """Lists grades, most recently graded first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            grader: By this one. Up to 200 characters, on one line.
+            page_size: Grades per page. 1 to 1,000. Default: 50.
+            page_token: The token from the previous page; empty for the first. Up to 2,000
+                characters.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            A page of grades.
+        """
+        return await self._unary(
+            _LIST_GRADES,
+            {
+                "session_id": session_id,
+                "grader": grader,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            timeout,
+        )
+
+    def iter_grades(
+        self,
+        *,
+        session_id: str | None = None,
+        grader: str | None = None,
+        page_size: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Grade]:
+        """Walks all pages of `list_grades`, fetching each when it is reached.
+
+        Lists grades, most recently graded first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
+
+        Args:
+            session_id: Of this session. Up to 200 characters, on one line; not blank.
+            grader: By this one. Up to 200 characters, on one line.
+            page_size: Grades per page. 1 to 1,000. Default: 50.
+            timeout: seconds for each page; None: the client's
+        """
+        return self._pages(
+            _LIST_GRADES,
+            {
+                "session_id": session_id,
+                "grader": grader,
+                "page_size": page_size,
+            },
+            lambda page: page.grades,
             timeout,
         )
 
@@ -814,6 +1176,7 @@ class AsyncEventMethods(AsyncCaller):
         events: Iterable[NewEventFields | event_service_pb2.NewEvent],
         *,
         wait_indexed: bool | None = None,
+        observed: bool | None = None,
         timeout: float | None = None,
     ) -> RecordEventsResponse:
         """Records a batch of events, all or none, in the order given. A session that
@@ -834,6 +1197,8 @@ class AsyncEventMethods(AsyncCaller):
                 entries.
             wait_indexed: Answer only when they can be found by meaning, too. Without it, they
                 are found by words at once and by meaning a moment later.
+            observed: True where whoever sends this copies or watches what an agent did: a
+                session_ended event then ends its session, and does not say how.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -844,6 +1209,7 @@ class AsyncEventMethods(AsyncCaller):
             {
                 "events": events,
                 "wait_indexed": wait_indexed,
+                "observed": observed,
             },
             timeout,
         )
@@ -933,6 +1299,7 @@ class AsyncEventMethods(AsyncCaller):
         page_size: int | None = None,
         page_token: str | None = None,
         include_system: bool | None = None,
+        outcome: OutcomeChoice | None = None,
         timeout: float | None = None,
     ) -> ListSessionsResponse:
         """Lists sessions, most recently started first.
@@ -954,6 +1321,7 @@ class AsyncEventMethods(AsyncCaller):
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
             include_system: Also the sessions that Mneme itself records (`Session.system`).
+            outcome: That turned out so; unset: any, known or not.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -972,6 +1340,7 @@ class AsyncEventMethods(AsyncCaller):
                 "page_size": page_size,
                 "page_token": page_token,
                 "include_system": include_system,
+                "outcome": outcome,
             },
             timeout,
         )
@@ -988,6 +1357,7 @@ class AsyncEventMethods(AsyncCaller):
         end_time: datetime | None = None,
         page_size: int | None = None,
         include_system: bool | None = None,
+        outcome: OutcomeChoice | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Session]:
         """Walks all pages of `list_sessions`, fetching each when it is reached.
@@ -1009,6 +1379,7 @@ class AsyncEventMethods(AsyncCaller):
             end_time: Started before.
             page_size: Sessions per page. 1 to 1,000. Default: 50.
             include_system: Also the sessions that Mneme itself records (`Session.system`).
+            outcome: That turned out so; unset: any, known or not.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1023,6 +1394,7 @@ class AsyncEventMethods(AsyncCaller):
                 "end_time": end_time,
                 "page_size": page_size,
                 "include_system": include_system,
+                "outcome": outcome,
             },
             lambda page: page.sessions,
             timeout,

@@ -17,6 +17,7 @@ from mneme._generated.choices import (
     EventTypeName,
     ExperimentStatusChoice,
     FdrMethodChoice,
+    GradeSourceChoice,
     ImportanceChoice,
     KnowledgeTypeChoice,
     MetadataComparisonChoice,
@@ -1250,6 +1251,43 @@ class NewEventFields(TypedDict, total=False):
     """
 
 
+class NewGradeFields(TypedDict, total=False):
+    """NewGrade is a grade to record. It needs an outcome or a reward."""
+
+    id: str
+    """Unique in the tenant. Choose it yourself to make retries harmless.
+    Up to 200 characters, on one line.
+    """
+    session_id: Required[str]
+    """The session, which must be there.
+    Required; up to 200 characters, on one line.
+    """
+    outcome: OutcomeChoice
+    """How it turned out; unset: SUCCESS for a reward of at least 0.5, else
+    FAILURE.
+    """
+    reward: float
+    """How good the result was, by custom from 0 to 1.
+    -1,000,000,000 to 10^9.
+    """
+    source: GradeSourceChoice
+    """Whether a person says so.
+    GRADER or PERSON. Default: GRADER.
+    """
+    grader: str
+    """Who: a name, a test suite, a model.
+    Up to 200 characters, on one line.
+    """
+    comment: str
+    """Why.
+    Up to 4,096 characters.
+    """
+    graded_at: datetime
+    """When it was graded; unset: now.
+    From 1970 to 9999.
+    """
+
+
 class NewMemoryFields(TypedDict, total=False):
     """NewMemory is a memory to store with many others."""
 
@@ -1944,6 +1982,7 @@ __all__ = [
     "MultiDiscreteSpaceFields",
     "NamedSpaceFields",
     "NewEventFields",
+    "NewGradeFields",
     "NewMemoryFields",
     "NumbersFields",
     "PatternFields",

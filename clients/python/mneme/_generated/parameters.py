@@ -563,6 +563,43 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "choice", "How it ended.", default="completed", choices=("completed", "error")
         ),
         "ended_at": Parameter("time", "When it ended; unset: now."),
+        "observed": Parameter(
+            "flag",
+            "True where whoever sends this copies or watches what an agent did, as an import or a host's hook does: that the session ended then does not say how.",
+        ),
+    },
+    "grade_session": {
+        "session_id": Parameter("text", "The session.", required=True, most=200),
+        "outcome": Parameter(
+            "choice",
+            "How it turned out; unset: SUCCESS for a reward of at least 0.5, else FAILURE.",
+            choices=("success", "partial", "failure"),
+        ),
+        "reward": Parameter(
+            "number",
+            "How good the result was, by custom from 0 to 1.",
+            optional=True,
+            least=-1000000000,
+            most=1000000000,
+        ),
+        "source": Parameter(
+            "choice", "Whether a person says so.", default="grader", choices=("grader", "person")
+        ),
+        "grader": Parameter("text", "Who: a name, a test suite, a model.", most=200),
+        "comment": Parameter("text", "Why.", most=4096),
+        "graded_at": Parameter("time", "When it was graded; unset: now."),
+        "grade_id": Parameter("text", "The grade's id.", most=200),
+    },
+    "record_grades": {
+        "grades": Parameter("NewGrade", "The grades.", many=True, required=True, most=1000),
+    },
+    "list_grades": {
+        "session_id": Parameter("text", "Of this session.", optional=True, most=200),
+        "grader": Parameter("text", "By this one.", most=200),
+        "page_size": Parameter("integer", "Grades per page.", least=1, most=1000, default=50),
+        "page_token": Parameter(
+            "text", "The token from the previous page; empty for the first.", most=2000
+        ),
     },
     "record_events": {
         "events": Parameter(
@@ -573,6 +610,10 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=1000,
         ),
         "wait_indexed": Parameter("flag", "Answer only when they can be found by meaning, too."),
+        "observed": Parameter(
+            "flag",
+            "True where whoever sends this copies or watches what an agent did: a session_ended event then ends its session, and does not say how.",
+        ),
     },
     "stream_events": {
         "event": Parameter("NewEvent", "The event.", required=True),
@@ -594,6 +635,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         ),
         "include_system": Parameter(
             "flag", "Also the sessions that Mneme itself records (`Session.system`)."
+        ),
+        "outcome": Parameter(
+            "choice",
+            "That turned out so; unset: any, known or not.",
+            choices=("success", "partial", "failure"),
         ),
     },
     "list_events": {
@@ -1631,7 +1677,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             "The leaf's place in the log, from 0; not read when an item is named.",
             least=0,
         ),
-        "source_type": Parameter("text", "The kind of memory of an item, in upper or lower case."),
+        "source_type": Parameter(
+            "text", 'The kind of memory of an item, in upper or lower case; or "grade".'
+        ),
         "source_id": Parameter(
             "text",
             "The id of the item whose newest version is proved; goes with `source_type`.",
@@ -2548,6 +2596,30 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
             'Whether it can be recalled; if unset, its type and text decide (see event_type; messages whose payload has role "system" are not recalled).',
             optional=True,
         ),
+    },
+    "NewGrade": {
+        "id": Parameter("text", "Unique in the tenant.", most=200),
+        "session_id": Parameter(
+            "text", "The session, which must be there.", required=True, most=200
+        ),
+        "outcome": Parameter(
+            "choice",
+            "How it turned out; unset: SUCCESS for a reward of at least 0.5, else FAILURE.",
+            choices=("success", "partial", "failure"),
+        ),
+        "reward": Parameter(
+            "number",
+            "How good the result was, by custom from 0 to 1.",
+            optional=True,
+            least=-1000000000,
+            most=1000000000,
+        ),
+        "source": Parameter(
+            "choice", "Whether a person says so.", default="grader", choices=("grader", "person")
+        ),
+        "grader": Parameter("text", "Who: a name, a test suite, a model.", most=200),
+        "comment": Parameter("text", "Why.", most=4096),
+        "graded_at": Parameter("time", "When it was graded; unset: now."),
     },
     "NewMemory": {
         "text": Parameter("text", "What is remembered.", required=True, most=65536),

@@ -145,9 +145,9 @@ class ProofMethods(SyncCaller):
         Args:
             leaf_index: The leaf's place in the log, from 0; not read when an item is named. At
                 least 0.
-            source_type: The kind of memory of an item, in upper or lower case. Kinds: "event",
-                "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Of
-                the form `^([A-Za-z][A-Za-z_]{0,31})?$`.
+            source_type: The kind of memory of an item, in upper or lower case; or "grade".
+                Kinds: "event", "lesson", "reflection", "knowledge", "session", "memory",
+                "episode", "skill". Of the form `^([A-Za-z][A-Za-z_]{0,31})?$`.
             source_id: The id of the item whose newest version is proved; goes with
                 `source_type`. Up to 200 characters, on one line.
             size: The size of the head; 0 means all leaves. At least 0.
@@ -305,9 +305,9 @@ class AsyncProofMethods(AsyncCaller):
         Args:
             leaf_index: The leaf's place in the log, from 0; not read when an item is named. At
                 least 0.
-            source_type: The kind of memory of an item, in upper or lower case. Kinds: "event",
-                "lesson", "reflection", "knowledge", "session", "memory", "episode", "skill". Of
-                the form `^([A-Za-z][A-Za-z_]{0,31})?$`.
+            source_type: The kind of memory of an item, in upper or lower case; or "grade".
+                Kinds: "event", "lesson", "reflection", "knowledge", "session", "memory",
+                "episode", "skill". Of the form `^([A-Za-z][A-Za-z_]{0,31})?$`.
             source_id: The id of the item whose newest version is proved; goes with
                 `source_type`. Up to 200 characters, on one line.
             size: The size of the head; 0 means all leaves. At least 0.

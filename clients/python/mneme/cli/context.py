@@ -171,8 +171,8 @@ def bar(value: float, most: float, width: int = _BAR) -> str:
 
 
 def outcome_name(outcome: str | None) -> str:
-    """An outcome as people write it; "open" for sessions that have none yet."""
-    return cells.name(outcome) or "open"
+    """An outcome as people write it; "unknown" where nobody said how a session turned out."""
+    return cells.name(outcome) or "unknown"
 
 
 def _show(cli: Cli, session: ContextSession) -> None:

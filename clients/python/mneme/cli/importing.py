@@ -214,6 +214,7 @@ def _summary(totals: Totals, *, dry_run: bool) -> str:
     parts = [
         cells.plural(totals.sessions, "session"),
         cells.plural(totals.events, "new event"),
+        *([cells.plural(totals.grades, "grade")] if totals.grades else []),
         *([cells.plural(totals.lessons, "lesson")] if totals.lessons else []),
         f"{cells.count(totals.duplicates)} already there",
         f"{cells.count(len(totals.broken))} broken",
@@ -247,6 +248,7 @@ def _document(totals: Totals, *, dry_run: bool) -> dict[str, Any]:
         "sessions": totals.sessions,
         "events": totals.events,
         "duplicates": totals.duplicates,
+        "grades": totals.grades,
         "lessons": totals.lessons,
         "broken": [
             {

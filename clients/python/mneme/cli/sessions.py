@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from mneme._generated.choices import SessionStatusChoice
+from mneme._generated.choices import GradeSourceChoice, OutcomeChoice, SessionStatusChoice
 from mneme.cli import cells
 from mneme.cli.app import App, Cli
 from mneme.cli.event_table import EVENT_COLUMNS
-from mneme.cli.fields import Fields, choice, flag, text, texts
+from mneme.cli.fields import Fields, argument, choice, flag, number, text, texts
 from mneme.cli.options import Agent, Project, Tags, User, free_json
 from mneme.cli.output import Column
 from mneme.cli.resources import Resource
@@ -29,6 +29,18 @@ app.command("search")(search)
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.")]
 
 
+_SAYS = {
+    "agent": "the agent", "metadata": "its metadata", "grader": "a grader", "person": "a person",
+}  # fmt: skip
+
+
+def _outcome(session: Session) -> str:
+    """How it turned out, and who said so."""
+    if session.outcome is None:
+        return "" if session.status == "active" else "unknown"
+    return f"{session.outcome}, says {_SAYS[session.outcome_by or 'agent']}"
+
+
 def _tokens(session: Session) -> str:
     tokens = session.total_input_tokens + session.total_output_tokens
     return cells.count(tokens) if tokens else ""
@@ -37,6 +49,8 @@ def _tokens(session: Session) -> str:
 _FACTS: dict[str, cells.Shown] = {
     "Session": "id",
     "Status": "status",
+    "Outcome": _outcome,
+    "Reward": "reward:g",
     "Agent": lambda it: cells.preview(f"{it.agent_id} {it.agent_name}"),
     "User": "user_id",
     "Project": "project",
@@ -60,6 +74,7 @@ _sessions = Resource(
         Column("Session", "id", style="cyan"),
         Column("Agent", "agent_id", flexible=True),
         Column("Status", "status"),
+        Column("Outcome", lambda it: it.outcome or ("" if it.status == "active" else "unknown")),
         Column("Started", "started_at", optional=1),
         Column("Events", "event_count", right=True),
         Column("Tool calls", "tool_call_count", right=True, optional=2),
@@ -76,6 +91,7 @@ _sessions.list(
         user_id=User,
         project=Project,
         status=choice(SessionStatusChoice),
+        outcome=choice(OutcomeChoice),
         tags=Tags,
         start_time=From,
         end_time=To,
@@ -145,3 +161,41 @@ def end(
         f"{cells.plural(session.error_count, 'error')}",
         session,
     )
+
+
+_grades = Resource(
+    app,
+    "grade",
+    columns=(
+        Column("Session", "session_id", style="cyan"),
+        Column("Outcome", "outcome"),
+        Column("Reward", "reward:g", right=True),
+        Column("By", lambda it: cells.preview(f"{it.source} {it.grader}")),
+        Column("Graded", "graded_at", optional=1),
+        Column("Comment", "comment", flexible=True),
+    ),
+)
+_grades.list(
+    "iter_grades",
+    "List who said how sessions turned out, the latest first.",
+    Fields(
+        session_id=text("Of this session.", "--session", metavar="ID"),
+        grader=text("By this one."),
+    ),
+    name="grades",
+)
+_grades.change(
+    "grade",
+    "grade_session",
+    "Say how a session turned out, at any time.",
+    Fields(
+        session_id=argument("SESSION", "The session's id."),
+        outcome=choice(OutcomeChoice, "How it turned out; left out: as the reward says."),
+        reward=number("How good the result was, by custom from 0 to 1."),
+        source=choice(GradeSourceChoice, "Whether a person says so."),
+        grader=text("Who: a name, a test suite, a model.", "--by", metavar="NAME"),
+        comment=text("Why."),
+        grade_id=text("The grade's id; made if left out.", "--id"),
+    ),
+    said="graded {session_id}: {0.outcome}",
+)

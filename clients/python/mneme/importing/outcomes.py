@@ -48,6 +48,17 @@ def run_failed(record: Mapping[str, Any]) -> bool:
     return isinstance(reward, int | float) and not isinstance(reward, bool) and reward <= 0
 
 
+def verdict_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of how its run turned out, as a session's metadata says it: nothing where
+    nobody judged it. That it ended says nothing."""
+    if isinstance(record.get("reward"), int | float):
+        return {}  # It is said as it is.
+    for key in ("success", "resolved", "passed"):
+        if isinstance(record.get(key), bool):
+            return {"success": record[key]}
+    return {}
+
+
 def _flagged(source: Mapping[str, Any]) -> bool:
     return source.get("is_error") is True or source.get("isError") is True
 

@@ -17,7 +17,7 @@ from mneme._core.convert import fill
 from mneme._core.fitting import json_limits, rules
 from mneme._core.json_values import is_exact
 from mneme.importing.reading import Place
-from mneme.messages import Lesson, NewEvent, StartSessionRequest
+from mneme.messages import Lesson, NewEvent, NewGrade, StartSessionRequest
 
 # Limits of the API.
 _EVENT: Mapping[str, Any] = NewEvent.DESCRIPTOR.fields_by_name
@@ -52,6 +52,7 @@ class Planned:
         start: the arguments of `start_session`; None when only events are sent.
         events: its events, in order.
         end: the arguments of `end_session`; None when it is not ended.
+        grades: what others said of how sessions turned out.
         lessons: lessons that were read with it.
         notes: what had to be changed to fit, and how often.
         kept: what the reader does not know and kept as it is, and how often.
@@ -65,6 +66,7 @@ class Planned:
     start: dict[str, Any] | None = None
     events: list[NewEvent] = field(default_factory=list)
     end: dict[str, Any] | None = None
+    grades: list[NewGrade] = field(default_factory=list)
     lessons: list[Lesson] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)

@@ -13,6 +13,7 @@ from mneme.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     MnemeError,
+    NotFoundError,
     ResourceExhaustedError,
 )
 from mneme.importing.plan import REPEATED, Planned
@@ -49,6 +50,10 @@ class Sink(Protocol):
     @property
     def end_session(self) -> Callable[..., Any]:
         """Ends a session."""
+
+    @property
+    def record_grades(self) -> Callable[..., Any]:
+        """Records grades, all or none."""
 
     @property
     def list_events(self) -> Callable[..., Any]:
@@ -102,6 +107,7 @@ class Totals:
         held: sessions that the events went to, or were in already.
         events: events newly recorded.
         duplicates: events that had been recorded before.
+        grades: grades newly recorded.
         lessons: lessons that are there now.
         broken: what did not go in, and why.
         notes: what was changed to fit or left out as a repeat, and how often.
@@ -115,6 +121,7 @@ class Totals:
     held: set[str] = field(default_factory=set)
     events: int = 0
     duplicates: int = 0
+    grades: int = 0
     lessons: int = 0
     broken: list[Broken] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
@@ -178,6 +185,7 @@ class Recorder:
         started = [planned for planned in batch if self._start(planned)]
         for planned in self._record(started):
             self._end(planned)
+            self._grade(planned)
             self._bring_lessons(planned)
             self._totals.notes += planned.notes
 
@@ -260,7 +268,7 @@ class Recorder:
                 return found
 
     def _send(self, events: list[NewEvent]) -> None:
-        answer = self._patiently(lambda: self._sink.record_events(events))
+        answer = self._patiently(lambda: self._sink.record_events(events, observed=True))
         self._totals.events += answer.recorded_count
         self._totals.duplicates += answer.duplicate_count
         self._totals.held |= {event.session_id for event in events}
@@ -270,11 +278,23 @@ class Recorder:
         if end is None:
             return
         try:
-            self._patiently(lambda: self._sink.end_session(**end))
+            # A session that was seen to end may have turned out in any way.
+            self._patiently(lambda: self._sink.end_session(**{"observed": True, **end}))
         except FailedPreconditionError:
             self._totals.notes[ENDED_BEFORE] += 1
         except _REFUSED as error:
             self._refuse(planned, error)
+
+    def _grade(self, planned: Planned) -> None:
+        grades = planned.grades
+        if not grades:
+            return
+        try:
+            answer = self._patiently(lambda: self._sink.record_grades(grades))
+        except (*_REFUSED, NotFoundError) as error:
+            self._refuse(planned, error)
+        else:
+            self._totals.grades += answer.recorded_count
 
     def _bring_lessons(self, planned: Planned) -> None:
         lessons: list[Lesson] = planned.lessons

@@ -13,7 +13,9 @@ from mneme.messages import (
     ImportLessonsResponse,
     ListEventsResponse,
     NewEvent,
+    NewGrade,
     RecordEventsResponse,
+    RecordGradesResponse,
 )
 
 
@@ -43,7 +45,13 @@ class Rehearsal:
     def end_session(self, **fields: Any) -> None:
         """End a session: nothing to do."""
 
-    def record_events(self, events: Iterable[NewEvent]) -> RecordEventsResponse:
+    def record_grades(self, grades: Iterable[NewGrade]) -> RecordGradesResponse:
+        """Take grades."""
+        return RecordGradesResponse(recorded_count=len(list(grades)))
+
+    def record_events(
+        self, events: Iterable[NewEvent], *, observed: bool = False
+    ) -> RecordEventsResponse:
         """Take a batch, all or none.
 
         Raises:

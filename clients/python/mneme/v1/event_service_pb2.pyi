@@ -6,7 +6,9 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from mneme.v1 import common_pb2 as _common_pb2
+from mneme.v1 import grade_pb2 as _grade_pb2
 from mneme.v1 import options_pb2 as _options_pb2
+from mneme.v1 import reflection_pb2 as _reflection_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -28,7 +30,7 @@ SESSION_STATUS_COMPLETED: SessionStatus
 SESSION_STATUS_ERROR: SessionStatus
 
 class Session(_message.Message):
-    __slots__ = ("id", "agent_id", "agent_name", "user_id", "project", "tags", "metadata", "status", "started_at", "ended_at", "last_event_at", "event_count", "tool_call_count", "error_count", "llm_call_count", "total_cost_usd", "total_input_tokens", "total_output_tokens", "head_hash", "system")
+    __slots__ = ("id", "agent_id", "agent_name", "user_id", "project", "tags", "metadata", "status", "started_at", "ended_at", "last_event_at", "event_count", "tool_call_count", "error_count", "llm_call_count", "total_cost_usd", "total_input_tokens", "total_output_tokens", "head_hash", "system", "outcome", "outcome_by", "reward")
     ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -49,6 +51,9 @@ class Session(_message.Message):
     TOTAL_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     HEAD_HASH_FIELD_NUMBER: _ClassVar[int]
     SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_BY_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
     id: str
     agent_id: str
     agent_name: str
@@ -69,7 +74,10 @@ class Session(_message.Message):
     total_output_tokens: int
     head_hash: str
     system: bool
-    def __init__(self, id: _Optional[str] = ..., agent_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_event_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., event_count: _Optional[int] = ..., tool_call_count: _Optional[int] = ..., error_count: _Optional[int] = ..., llm_call_count: _Optional[int] = ..., total_cost_usd: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., head_hash: _Optional[str] = ..., system: _Optional[bool] = ...) -> None: ...
+    outcome: _reflection_pb2.Outcome
+    outcome_by: _grade_pb2.GradeSource
+    reward: float
+    def __init__(self, id: _Optional[str] = ..., agent_id: _Optional[str] = ..., agent_name: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_event_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., event_count: _Optional[int] = ..., tool_call_count: _Optional[int] = ..., error_count: _Optional[int] = ..., llm_call_count: _Optional[int] = ..., total_cost_usd: _Optional[float] = ..., total_input_tokens: _Optional[int] = ..., total_output_tokens: _Optional[int] = ..., head_hash: _Optional[str] = ..., system: _Optional[bool] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ..., outcome_by: _Optional[_Union[_grade_pb2.GradeSource, str]] = ..., reward: _Optional[float] = ...) -> None: ...
 
 class Agent(_message.Message):
     __slots__ = ("id", "name", "first_seen_at", "last_seen_at", "session_count", "event_count", "tool_call_count", "error_count", "total_cost_usd")
@@ -214,14 +222,16 @@ class StartSessionResponse(_message.Message):
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
 
 class EndSessionRequest(_message.Message):
-    __slots__ = ("session_id", "status", "ended_at")
+    __slots__ = ("session_id", "status", "ended_at", "observed")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    OBSERVED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     status: SessionStatus
     ended_at: _timestamp_pb2.Timestamp
-    def __init__(self, session_id: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    observed: bool
+    def __init__(self, session_id: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., observed: _Optional[bool] = ...) -> None: ...
 
 class EndSessionResponse(_message.Message):
     __slots__ = ("session",)
@@ -229,13 +239,43 @@ class EndSessionResponse(_message.Message):
     session: Session
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
 
+class GradeSessionRequest(_message.Message):
+    __slots__ = ("session_id", "outcome", "reward", "source", "grader", "comment", "graded_at", "grade_id")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    GRADER_FIELD_NUMBER: _ClassVar[int]
+    COMMENT_FIELD_NUMBER: _ClassVar[int]
+    GRADED_AT_FIELD_NUMBER: _ClassVar[int]
+    GRADE_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    outcome: _reflection_pb2.Outcome
+    reward: float
+    source: _grade_pb2.GradeSource
+    grader: str
+    comment: str
+    graded_at: _timestamp_pb2.Timestamp
+    grade_id: str
+    def __init__(self, session_id: _Optional[str] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ..., reward: _Optional[float] = ..., source: _Optional[_Union[_grade_pb2.GradeSource, str]] = ..., grader: _Optional[str] = ..., comment: _Optional[str] = ..., graded_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., grade_id: _Optional[str] = ...) -> None: ...
+
+class GradeSessionResponse(_message.Message):
+    __slots__ = ("session", "grade")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    GRADE_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    grade: _grade_pb2.Grade
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., grade: _Optional[_Union[_grade_pb2.Grade, _Mapping]] = ...) -> None: ...
+
 class RecordEventsRequest(_message.Message):
-    __slots__ = ("events", "wait_indexed")
+    __slots__ = ("events", "wait_indexed", "observed")
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     WAIT_INDEXED_FIELD_NUMBER: _ClassVar[int]
+    OBSERVED_FIELD_NUMBER: _ClassVar[int]
     events: _containers.RepeatedCompositeFieldContainer[NewEvent]
     wait_indexed: bool
-    def __init__(self, events: _Optional[_Iterable[_Union[NewEvent, _Mapping]]] = ..., wait_indexed: _Optional[bool] = ...) -> None: ...
+    observed: bool
+    def __init__(self, events: _Optional[_Iterable[_Union[NewEvent, _Mapping]]] = ..., wait_indexed: _Optional[bool] = ..., observed: _Optional[bool] = ...) -> None: ...
 
 class EventReceipt(_message.Message):
     __slots__ = ("id", "sequence", "hash", "duplicate")
@@ -288,7 +328,7 @@ class GetSessionResponse(_message.Message):
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
 
 class ListSessionsRequest(_message.Message):
-    __slots__ = ("agent_id", "user_id", "project", "status", "tags", "start_time", "end_time", "page_size", "page_token", "include_system")
+    __slots__ = ("agent_id", "user_id", "project", "status", "tags", "start_time", "end_time", "page_size", "page_token", "include_system", "outcome")
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
@@ -299,6 +339,7 @@ class ListSessionsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
     agent_id: str
     user_id: str
     project: str
@@ -309,7 +350,8 @@ class ListSessionsRequest(_message.Message):
     page_size: int
     page_token: str
     include_system: bool
-    def __init__(self, agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., tags: _Optional[_Iterable[str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., include_system: _Optional[bool] = ...) -> None: ...
+    outcome: _reflection_pb2.Outcome
+    def __init__(self, agent_id: _Optional[str] = ..., user_id: _Optional[str] = ..., project: _Optional[str] = ..., status: _Optional[_Union[SessionStatus, str]] = ..., tags: _Optional[_Iterable[str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., include_system: _Optional[bool] = ..., outcome: _Optional[_Union[_reflection_pb2.Outcome, str]] = ...) -> None: ...
 
 class ListSessionsResponse(_message.Message):
     __slots__ = ("sessions", "next_page_token", "total_size")

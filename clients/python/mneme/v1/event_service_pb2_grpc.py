@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from mneme.v1 import event_service_pb2 as mneme_dot_v1_dot_event__service__pb2
+from mneme.v1 import grade_pb2 as mneme_dot_v1_dot_grade__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -49,6 +50,21 @@ class EventServiceStub:
                 '/mneme.v1.EventService/EndSession',
                 request_serializer=mneme_dot_v1_dot_event__service__pb2.EndSessionRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_event__service__pb2.EndSessionResponse.FromString,
+                _registered_method=True)
+        self.GradeSession = channel.unary_unary(
+                '/mneme.v1.EventService/GradeSession',
+                request_serializer=mneme_dot_v1_dot_event__service__pb2.GradeSessionRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_event__service__pb2.GradeSessionResponse.FromString,
+                _registered_method=True)
+        self.RecordGrades = channel.unary_unary(
+                '/mneme.v1.EventService/RecordGrades',
+                request_serializer=mneme_dot_v1_dot_grade__pb2.RecordGradesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_grade__pb2.RecordGradesResponse.FromString,
+                _registered_method=True)
+        self.ListGrades = channel.unary_unary(
+                '/mneme.v1.EventService/ListGrades',
+                request_serializer=mneme_dot_v1_dot_grade__pb2.ListGradesRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_grade__pb2.ListGradesResponse.FromString,
                 _registered_method=True)
         self.RecordEvents = channel.unary_unary(
                 '/mneme.v1.EventService/RecordEvents',
@@ -120,6 +136,46 @@ class EventServiceServicer:
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         when the session has already ended with another status.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GradeSession(self, request, context):
+        """Says how a session turned out: at any time, also long after it ended. What
+        was said before stays; of several the one counts that `GradeSource` puts
+        first. Everything that depends on it follows: the session's summary, what
+        agents are told of it, analyses, and episodes that were made of it.
+
+        Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when the id is taken by another grade.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordGrades(self, request, context):
+        """Records a batch of grades, all or none, as GradeSession does each. A grade
+        that is sent again with the same id is reported as a duplicate and changes
+        nothing.
+
+        Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when an id is taken by another grade.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListGrades(self, request, context):
+        """Lists grades, most recently graded first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -259,6 +315,21 @@ def add_EventServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_event__service__pb2.EndSessionRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_event__service__pb2.EndSessionResponse.SerializeToString,
             ),
+            'GradeSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.GradeSession,
+                    request_deserializer=mneme_dot_v1_dot_event__service__pb2.GradeSessionRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_event__service__pb2.GradeSessionResponse.SerializeToString,
+            ),
+            'RecordGrades': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordGrades,
+                    request_deserializer=mneme_dot_v1_dot_grade__pb2.RecordGradesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_grade__pb2.RecordGradesResponse.SerializeToString,
+            ),
+            'ListGrades': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGrades,
+                    request_deserializer=mneme_dot_v1_dot_grade__pb2.ListGradesRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_grade__pb2.ListGradesResponse.SerializeToString,
+            ),
             'RecordEvents': grpc.unary_unary_rpc_method_handler(
                     servicer.RecordEvents,
                     request_deserializer=mneme_dot_v1_dot_event__service__pb2.RecordEventsRequest.FromString,
@@ -360,6 +431,87 @@ class EventService:
             '/mneme.v1.EventService/EndSession',
             mneme_dot_v1_dot_event__service__pb2.EndSessionRequest.SerializeToString,
             mneme_dot_v1_dot_event__service__pb2.EndSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GradeSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.EventService/GradeSession',
+            mneme_dot_v1_dot_event__service__pb2.GradeSessionRequest.SerializeToString,
+            mneme_dot_v1_dot_event__service__pb2.GradeSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordGrades(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.EventService/RecordGrades',
+            mneme_dot_v1_dot_grade__pb2.RecordGradesRequest.SerializeToString,
+            mneme_dot_v1_dot_grade__pb2.RecordGradesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGrades(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.EventService/ListGrades',
+            mneme_dot_v1_dot_grade__pb2.ListGradesRequest.SerializeToString,
+            mneme_dot_v1_dot_grade__pb2.ListGradesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ Events and sessions: what an agent did."""
 from collections import abc as _abc
 from grpc import aio as _aio
 from mneme.v1 import event_service_pb2 as _event_service_pb2
+from mneme.v1 import grade_pb2 as _grade_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -54,6 +55,34 @@ class EventServiceStub:
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     when the session has already ended with another status.
+    """
+    GradeSession: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.GradeSessionRequest, _event_service_pb2.GradeSessionResponse]
+    """Says how a session turned out: at any time, also long after it ended. What
+    was said before stays; of several the one counts that `GradeSource` puts
+    first. Everything that depends on it follows: the session's summary, what
+    agents are told of it, analyses, and episodes that were made of it.
+
+    Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+    has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+    ALREADY_EXISTS when the id is taken by another grade.
+    """
+    RecordGrades: _grpc.UnaryUnaryMultiCallable[_grade_pb2.RecordGradesRequest, _grade_pb2.RecordGradesResponse]
+    """Records a batch of grades, all or none, as GradeSession does each. A grade
+    that is sent again with the same id is reported as a duplicate and changes
+    nothing.
+
+    Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+    has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+    ALREADY_EXISTS when an id is taken by another grade.
+    """
+    ListGrades: _grpc.UnaryUnaryMultiCallable[_grade_pb2.ListGradesRequest, _grade_pb2.ListGradesResponse]
+    """Lists grades, most recently graded first.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     RecordEvents: _grpc.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]
     """Records a batch of events, all or none, in the order given. A session that
@@ -171,6 +200,34 @@ class EventServiceAsyncStub(EventServiceStub):
     Scope: write. Repeatable: yes.
     Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
     when the session has already ended with another status.
+    """
+    GradeSession: _aio.UnaryUnaryMultiCallable[_event_service_pb2.GradeSessionRequest, _event_service_pb2.GradeSessionResponse]  # type: ignore[assignment]
+    """Says how a session turned out: at any time, also long after it ended. What
+    was said before stays; of several the one counts that `GradeSource` puts
+    first. Everything that depends on it follows: the session's summary, what
+    agents are told of it, analyses, and episodes that were made of it.
+
+    Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+    has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+    ALREADY_EXISTS when the id is taken by another grade.
+    """
+    RecordGrades: _aio.UnaryUnaryMultiCallable[_grade_pb2.RecordGradesRequest, _grade_pb2.RecordGradesResponse]  # type: ignore[assignment]
+    """Records a batch of grades, all or none, as GradeSession does each. A grade
+    that is sent again with the same id is reported as a duplicate and changes
+    nothing.
+
+    Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+    has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+    ALREADY_EXISTS when an id is taken by another grade.
+    """
+    ListGrades: _aio.UnaryUnaryMultiCallable[_grade_pb2.ListGradesRequest, _grade_pb2.ListGradesResponse]  # type: ignore[assignment]
+    """Lists grades, most recently graded first.
+
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+    token is damaged or was made for other filters.
     """
     RecordEvents: _aio.UnaryUnaryMultiCallable[_event_service_pb2.RecordEventsRequest, _event_service_pb2.RecordEventsResponse]  # type: ignore[assignment]
     """Records a batch of events, all or none, in the order given. A session that
@@ -297,6 +354,52 @@ class EventServiceServicer(metaclass=_abc_1.ABCMeta):
         Scope: write. Repeatable: yes.
         Errors: INVALID_ARGUMENT; NOT_FOUND (SESSION_NOT_FOUND); FAILED_PRECONDITION
         when the session has already ended with another status.
+        """
+
+    @_abc_1.abstractmethod
+    def GradeSession(
+        self,
+        request: _event_service_pb2.GradeSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_event_service_pb2.GradeSessionResponse, _abc.Awaitable[_event_service_pb2.GradeSessionResponse]]:
+        """Says how a session turned out: at any time, also long after it ended. What
+        was said before stays; of several the one counts that `GradeSource` puts
+        first. Everything that depends on it follows: the session's summary, what
+        agents are told of it, analyses, and episodes that were made of it.
+
+        Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when the id is taken by another grade.
+        """
+
+    @_abc_1.abstractmethod
+    def RecordGrades(
+        self,
+        request: _grade_pb2.RecordGradesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_grade_pb2.RecordGradesResponse, _abc.Awaitable[_grade_pb2.RecordGradesResponse]]:
+        """Records a batch of grades, all or none, as GradeSession does each. A grade
+        that is sent again with the same id is reported as a duplicate and changes
+        nothing.
+
+        Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+        has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+        ALREADY_EXISTS when an id is taken by another grade.
+        """
+
+    @_abc_1.abstractmethod
+    def ListGrades(
+        self,
+        request: _grade_pb2.ListGradesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_grade_pb2.ListGradesResponse, _abc.Awaitable[_grade_pb2.ListGradesResponse]]:
+        """Lists grades, most recently graded first.
+
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+        token is damaged or was made for other filters.
         """
 
     @_abc_1.abstractmethod

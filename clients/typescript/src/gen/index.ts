@@ -16,6 +16,7 @@ export * from "./mneme/v1/errors_pb.js";
 export * from "./mneme/v1/event_service_pb.js";
 export * from "./mneme/v1/experiment_pb.js";
 export * from "./mneme/v1/forgetting_pb.js";
+export * from "./mneme/v1/grade_pb.js";
 export * from "./mneme/v1/knowledge_pb.js";
 export * from "./mneme/v1/learn_service_pb.js";
 export * from "./mneme/v1/learning_pb.js";

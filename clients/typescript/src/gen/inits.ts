@@ -11,6 +11,7 @@ import type { ContextFormat } from "./mneme/v1/context_service_pb.js";
 import type { FdrMethod } from "./mneme/v1/discovery_pb.js";
 import type { SessionStatus } from "./mneme/v1/event_service_pb.js";
 import type { ExperimentStatus } from "./mneme/v1/experiment_pb.js";
+import type { GradeSource } from "./mneme/v1/grade_pb.js";
 import type { KnowledgeType } from "./mneme/v1/knowledge_pb.js";
 import type { ImportConflict } from "./mneme/v1/learn_service_pb.js";
 import type { ActionSource, RecordKind } from "./mneme/v1/learning_import_pb.js";
@@ -40,6 +41,7 @@ import type {
   EventTypeName,
   ExperimentStatusName,
   FdrMethodName,
+  GradeSourceName,
   ImportConflictName,
   ImportanceName,
   KeyScopeName,
@@ -1588,6 +1590,11 @@ export interface EndSessionRequestInit {
    * From 1970 to 9999.
    */
   endedAt?: Date | Timestamp | undefined;
+  /**
+   * True where whoever sends this copies or watches what an agent did, as an
+   * import or a host's hook does: that the session ended then does not say how.
+   */
+  observed?: boolean | undefined;
 }
 
 /**
@@ -2263,7 +2270,7 @@ export interface GetInclusionProofRequestInit {
    */
   leafIndex?: number | bigint | undefined;
   /**
-   * The kind of memory of an item, in upper or lower case.
+   * The kind of memory of an item, in upper or lower case; or "grade".
    * Kinds: "event", "lesson", "reflection", "knowledge", "session", "memory",
    * "episode", "skill".
    * Of the form `^([A-Za-z][A-Za-z_]{0,31})?$`.
@@ -2491,6 +2498,52 @@ export interface GetTimelineRequestInit {
  */
 export interface GetWebhookSecretRequestInit {
   [name: string]: never;
+}
+
+/**
+ * A request to grade a session. It needs an outcome or a reward.
+ */
+export interface GradeSessionRequestInit {
+  /**
+   * The session.
+   * Required; up to 200 characters, on one line.
+   */
+  sessionId: string;
+  /**
+   * How it turned out; unset: SUCCESS for a reward of at least 0.5, else
+   * FAILURE.
+   */
+  outcome?: Outcome | OutcomeName | undefined;
+  /**
+   * How good the result was, by custom from 0 to 1.
+   * -1,000,000,000 to 10^9.
+   */
+  reward?: number | undefined;
+  /**
+   * Whether a person says so.
+   * GRADER or PERSON. Default: GRADER.
+   */
+  source?: GradeSource | GradeSourceName | undefined;
+  /**
+   * Who: a name, a test suite, a model.
+   * Up to 200 characters, on one line.
+   */
+  grader?: string | undefined;
+  /**
+   * Why.
+   * Up to 4,096 characters.
+   */
+  comment?: string | undefined;
+  /**
+   * When it was graded; unset: now.
+   * From 1970 to 9999.
+   */
+  gradedAt?: Date | Timestamp | undefined;
+  /**
+   * The grade's id. Choose it yourself to make retries harmless.
+   * Up to 200 characters, on one line.
+   */
+  gradeId?: string | undefined;
 }
 
 /**
@@ -2993,6 +3046,33 @@ export interface ListExperimentsRequestInit {
 }
 
 /**
+ * A request for grades. Filters that are left out do not filter; given ones
+ * must all match.
+ */
+export interface ListGradesRequestInit {
+  /**
+   * Of this session.
+   * Up to 200 characters, on one line; not blank.
+   */
+  sessionId?: string | undefined;
+  /**
+   * By this one.
+   * Up to 200 characters, on one line.
+   */
+  grader?: string | undefined;
+  /**
+   * Grades per page.
+   * 1 to 1,000. Default: 50.
+   */
+  pageSize?: number | undefined;
+  /**
+   * The token from the previous page; empty for the first.
+   * Up to 2,000 characters.
+   */
+  pageToken?: string | undefined;
+}
+
+/**
  * A request for entries of the knowledge log.
  */
 export interface ListKnowledgeRequestInit {
@@ -3235,6 +3315,10 @@ export interface ListSessionsRequestInit {
    * Also the sessions that Mneme itself records (`Session.system`).
    */
   includeSystem?: boolean | undefined;
+  /**
+   * That turned out so; unset: any, known or not.
+   */
+  outcome?: Outcome | OutcomeName | undefined;
 }
 
 /**
@@ -3637,6 +3721,52 @@ export interface NewEventInit {
    * False keeps it out of the indexes.
    */
   searchable?: boolean | undefined;
+}
+
+/**
+ * NewGrade is a grade to record. It needs an outcome or a reward.
+ */
+export interface NewGradeInit {
+  /**
+   * Unique in the tenant. Choose it yourself to make retries harmless.
+   * Up to 200 characters, on one line.
+   */
+  id?: string | undefined;
+  /**
+   * The session, which must be there.
+   * Required; up to 200 characters, on one line.
+   */
+  sessionId: string;
+  /**
+   * How it turned out; unset: SUCCESS for a reward of at least 0.5, else
+   * FAILURE.
+   */
+  outcome?: Outcome | OutcomeName | undefined;
+  /**
+   * How good the result was, by custom from 0 to 1.
+   * -1,000,000,000 to 10^9.
+   */
+  reward?: number | undefined;
+  /**
+   * Whether a person says so.
+   * GRADER or PERSON. Default: GRADER.
+   */
+  source?: GradeSource | GradeSourceName | undefined;
+  /**
+   * Who: a name, a test suite, a model.
+   * Up to 200 characters, on one line.
+   */
+  grader?: string | undefined;
+  /**
+   * Why.
+   * Up to 4,096 characters.
+   */
+  comment?: string | undefined;
+  /**
+   * When it was graded; unset: now.
+   * From 1970 to 9999.
+   */
+  gradedAt?: Date | Timestamp | undefined;
 }
 
 /**
@@ -4150,6 +4280,11 @@ export interface RecordEventsRequestInit {
    * found by words at once and by meaning a moment later.
    */
   waitIndexed?: boolean | undefined;
+  /**
+   * True where whoever sends this copies or watches what an agent did: a
+   * session_ended event then ends its session, and does not say how.
+   */
+  observed?: boolean | undefined;
 }
 
 /**
@@ -4178,6 +4313,17 @@ export interface RecordExperienceRequestInit {
    * Up to 32 KiB encoded and 32 levels deep.
    */
   metadata?: JsonObject | undefined;
+}
+
+/**
+ * A request to grade many sessions.
+ */
+export interface RecordGradesRequestInit {
+  /**
+   * The grades.
+   * Required; up to 1,000 entries.
+   */
+  grades: readonly NewGradeInit[];
 }
 
 /**

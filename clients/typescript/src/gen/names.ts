@@ -162,6 +162,19 @@ export type SeverityName =
   | "error"
   | "critical";
 
+/** Names of Outcome, in lower case. */
+export type OutcomeName =
+  | "success"
+  | "partial"
+  | "failure";
+
+/** Names of GradeSource, in lower case. */
+export type GradeSourceName =
+  | "agent"
+  | "metadata"
+  | "grader"
+  | "person";
+
 /** Names of SessionStatus, in lower case. */
 export type SessionStatusName =
   | "active"
@@ -173,12 +186,6 @@ export type KnowledgeTypeName =
   | "error"
   | "success"
   | "pattern";
-
-/** Names of Outcome, in lower case. */
-export type OutcomeName =
-  | "success"
-  | "partial"
-  | "failure";
 
 /** Names of ImportConflict, in lower case. */
 export type ImportConflictName =

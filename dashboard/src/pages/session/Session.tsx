@@ -9,7 +9,7 @@ import { Toggle } from "../../components/filters";
 import { Id, Json } from "../../components/text";
 import { cost, count, duration, num, plural, short } from "../../format";
 import { filter, to, withQuery } from "../../router";
-import { StatusBadge, sessionMs } from "../sessions/parts";
+import { OutcomeBadge, StatusBadge, sessionMs } from "../sessions/parts";
 import { useEvents } from "./follow";
 import { isError, messageOf, rowsOf, type Step, stepsOf, stepWith } from "./steps";
 import { hidden, Timeline } from "./Timeline";
@@ -71,6 +71,7 @@ function Loaded(props: { id: string; session: SessionJson; reload: () => void })
           <>
             {followed.live && <Badge tone="info">Live</Badge>}
             <StatusBadge session={session} />
+            <OutcomeBadge session={session} />
           </>
         }
       />

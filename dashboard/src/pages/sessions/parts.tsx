@@ -11,8 +11,19 @@ import { to } from "../../router";
 export function StatusBadge({ session }: { session: SessionJson }) {
   if (session.system) return <Badge>system</Badge>;
   const status = word(session.status, "SESSION_STATUS_");
-  const tone: Tone = status === "error" ? "bad" : status === "active" ? "info" : "good";
+  const tone: Tone = status === "error" ? "bad" : status === "active" ? "info" : "plain";
   return <Badge tone={tone}>{status === "error" ? "failed" : status || "unknown"}</Badge>;
+}
+
+const OUTCOME_TONES: Record<string, Tone> = { success: "good", partial: "warn", failure: "bad" };
+
+/** How a session turned out, as a badge: that it ended does not say so. */
+export function OutcomeBadge({ session }: { session: SessionJson }) {
+  if (session.system) return null;
+  const outcome = word(session.outcome, "OUTCOME_");
+  const said = outcome && outcome !== "unspecified";
+  if (!said && session.status === "SESSION_STATUS_ACTIVE") return null;
+  return <Badge tone={OUTCOME_TONES[outcome] ?? "plain"}>{said ? outcome : "unknown"}</Badge>;
 }
 
 /** How long a session took, in milliseconds; up to its last event while it is active. */
@@ -34,6 +45,7 @@ export const SESSION_COLUMNS: readonly Column<SessionJson>[] = [
     cell: (session) => <Id value={session.id ?? ""} href={to("sessions", session.id ?? "")} />,
   },
   { name: "Status", cell: (session) => <StatusBadge session={session} /> },
+  { name: "Outcome", cell: (session) => <OutcomeBadge session={session} /> },
   { name: "Agent", wide: true, cell: (session) => session.agentName || session.agentId || "–" },
   { name: "User", wide: true, cell: (session) => <Who id={session.userId} /> },
   { name: "Project", wide: true, cell: (session) => session.project || "–" },

@@ -180,7 +180,8 @@ def _ended(known: Session | None, given: Handover, now: int) -> Session:
         agent_id=session.agent_id or given.agent_id,
     )
     if session.status == SessionStatus.ACTIVE:
-        session = replace(session, status=SessionStatus.COMPLETED, ended_us=now)
+        # Who hands over does not say how it turned out.
+        session = replace(session, status=SessionStatus.COMPLETED, ended_us=now, observed=True)
     return session
 
 

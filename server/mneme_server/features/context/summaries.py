@@ -47,7 +47,7 @@ from mneme_server.features.context.words import (
     words_of,
 )
 from mneme_server.features.events.history import active_us
-from mneme_server.features.events.model import Outcome, Session, SessionStatus, outcome_of
+from mneme_server.features.events.model import Outcome, Session, SessionStatus
 from mneme_server.features.events.recording import Committed
 from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.events.store.sessions import SqlSessions
@@ -69,17 +69,16 @@ def summarize(
 ) -> SessionSummary:
     """Return what the session came to."""
     errors = notes.errors()
-    outcome = outcome_of(session.status, session.metadata_json)
     return SessionSummary(
         session_id=session.id,
-        text=_text(session, notes, errors, handover, outcome),
+        text=_text(session, notes, errors, handover),
         topics=tuple(_topics(session, notes, errors, handover)),
         tools=tuple(notes.tools.most_common()),
         tool_sequence=tuple(notes.sequence[:MAX_TOOL_SEQUENCE]),
         error_summary=_error_summary(errors),
         errors=tuple(errors[:20]),
         files=tuple(notes.files.values()),
-        outcome=outcome,
+        outcome=session.outcome,
         created_us=now_us,
         updated_us=now_us,
     )
@@ -90,7 +89,6 @@ def _text(
     notes: SessionNotes,
     errors: Sequence[SessionError],
     handover: Handover | None,
-    outcome: Outcome,
 ) -> str:
     """What it was about comes first: an embedding model reads the beginning only."""
     said = [*_messages(notes)]
@@ -99,7 +97,7 @@ def _text(
     lines = [*said, *left] if handover is None or handover.all_collected else [*left, *said]
     lines += _facts(session, notes, errors)
     if session.event_count or not any(lines):
-        lines.append(_circumstances(session, notes, outcome))
+        lines.append(_circumstances(session, notes))
     return "\n".join(ended(line) for line in lines if line)[:_MAX_TEXT]
 
 
@@ -138,19 +136,22 @@ def _models(session: Session, notes: SessionNotes) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _circumstances(session: Session, notes: SessionNotes, outcome: Outcome) -> str:
+def _circumstances(session: Session, notes: SessionNotes) -> str:
     agent = session.agent_name or session.agent_id
     parts = [f"Agent {agent}" if agent else ""]
     duration = duration_s(session, notes)
     parts.append(lasting(duration) if duration else "")
     parts.append(f"{session.event_count} event{'' if session.event_count == 1 else 's'}")
-    parts.append(
-        "still open"
-        if session.status == SessionStatus.ACTIVE
-        else f"ended in {outcome.name.lower()}"
-    )
+    parts.append("still open" if session.status == SessionStatus.ACTIVE else _ending(session))
     said = ", ".join(part for part in parts if part)
     return f"{said[0].upper()}{said[1:]}."
+
+
+def _ending(session: Session) -> str:
+    """Return how it ended: that it did does not say whether its work was done."""
+    if session.outcome == Outcome.UNKNOWN:
+        return "ended"
+    return f"ended in {session.outcome.name.lower()}"
 
 
 def _said_about_todos(handover: Handover) -> Iterator[str]:

@@ -10,6 +10,7 @@ from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.features.events import messages
 from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.events.grading import GradeSessions, ReadGrades
 from mneme_server.features.events.recording import RecordEvents, SessionListeners
 from mneme_server.features.events.service import EventServicer
 from mneme_server.features.events.sessions import EndSession, ReadEvents, StartSession
@@ -30,9 +31,12 @@ def _build(host: Host) -> Parts:
     runtime.also_follow(watches.watched)
     record = RecordEvents(host.tenants, listeners, runtime.writing, runtime.at_once)
     verify = VerifyEvents(host.tenants)
+    grade = GradeSessions(host.tenants, listeners)
     servicer = EventServicer(
         start_session=StartSession(host.tenants, listeners),
         end_session=EndSession(host.tenants, listeners),
+        grade=grade,
+        grades=ReadGrades(host.tenants),
         record_events=record,
         read=ReadEvents(host.tenants),
         watches=watches,
@@ -50,7 +54,7 @@ def _build(host: Host) -> Parts:
                 servicer,
             )
         ],
-        offers=[listeners, record, verify],
+        offers=[listeners, record, verify, grade],
         purge=watches.purge,
     )
 

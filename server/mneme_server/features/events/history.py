@@ -71,6 +71,8 @@ class SessionRow(NamedTuple):
     started_us: int
     user_id: str = ""
     project: str = ""
+    outcome: int = 0
+    """How it turned out, as `features.events.model.Outcome`."""
     declared: bool = True
     """Whether it was started or ended as a session, or has events; a handover alone opens one that
     is not."""

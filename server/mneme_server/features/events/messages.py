@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mneme.v1 import event_service_pb2 as pb
+from mneme.v1 import grade_pb2
 
 from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.records import MessageReader, message_writer
@@ -11,7 +12,10 @@ from mneme_server.features.events.model import (
     Agent,
     Event,
     EventFilter,
+    Grade,
+    GradeFilter,
     NewEvent,
+    NewGrade,
     Session,
     SessionFilter,
     Severity,
@@ -41,8 +45,14 @@ event = reads("event")(
 """Return the message of an event."""
 new_session = MessageReader(pb.StartSessionRequest, NewSession, spelled={"id": "session_id"})
 """Return the session that a request starts."""
-session = reads("session")(message_writer(Session, pb.Session, unshown=["declared"]))
+session = reads("session")(message_writer(Session, pb.Session, unshown=["declared", "observed"]))
 """Return the message of a session."""
+new_grade = MessageReader(grade_pb2.NewGrade, NewGrade)
+"""Return the grade of a message."""
+grade_of_session = MessageReader(pb.GradeSessionRequest, NewGrade, spelled={"id": "grade_id"})
+"""Return the grade that a request gives a session."""
+grade = reads("grade")(message_writer(Grade, grade_pb2.Grade))
+"""Return the message of a grade."""
 agent = reads("agent")(message_writer(Agent, pb.Agent))
 """Return the message of an agent."""
 
@@ -51,6 +61,10 @@ _PAGES = ("page_size", "page_token")
 session_filter = MessageReader(
     pb.ListSessionsRequest, SessionFilter, spelled={"with_system": "include_system"}, unread=_PAGES
 )
+"""Return the filter of a request."""
+
+
+grade_filter = MessageReader(grade_pb2.ListGradesRequest, GradeFilter, unread=_PAGES)
 """Return the filter of a request."""
 
 

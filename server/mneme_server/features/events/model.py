@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.texts import composed
 from mneme_server.features.events.event_types import ERROR_TYPES
 
-REWARD_OF_SUCCESS = 0.5
-"""A session whose metadata holds a reward of at least this succeeded."""
 _KEYS = ("userId", "user_id")
 _LONGEST = 200
 """What the API allows for a `user_id`."""
@@ -34,6 +31,31 @@ class SessionStatus(IntEnum):
     ACTIVE = 1
     COMPLETED = 2
     ERROR = 3
+
+
+class Outcome(IntEnum):
+    """How a session or an attempt ended. The numbers are stored; they are those of
+    `mneme.v1.Outcome`."""
+
+    UNKNOWN = 0
+    SUCCESS = 1
+    PARTIAL = 2
+    FAILURE = 3
+
+
+class GradeSource(IntEnum):
+    """Who says how a session turned out: of several the larger counts. The numbers are stored; they
+    are those of `mneme.v1.GradeSource`."""
+
+    NOBODY = 0
+    AGENT = 1
+    METADATA = 2
+    GRADER = 3
+    PERSON = 4
+
+
+REWARDS = {Outcome.SUCCESS: 1.0, Outcome.PARTIAL: 0.5, Outcome.FAILURE: 0.0}
+"""What an outcome is worth where no reward is recorded."""
 
 
 @dataclass(slots=True)
@@ -111,7 +133,9 @@ class Session:
 
     `declared` tells a session that was started by a call from one that its events opened. `system`
     is true where Mneme itself recorded all of it: no agent ran it, and nobody is told of it as a
-    session of the past.
+    session of the past. `observed` is true where its end was only watched or copied, and says
+    nothing of how it turned out. `outcome` is what `outcome_by` said of how it turned out, and
+    `reward` how good that was; None where they did not say.
     """
 
     id: str
@@ -135,6 +159,53 @@ class Session:
     head_hash: str = ""
     declared: bool = False
     system: bool = False
+    observed: bool = False
+    outcome: Outcome = Outcome.UNKNOWN
+    outcome_by: GradeSource = GradeSource.NOBODY
+    reward: float | None = None
+
+    @property
+    def worth(self) -> float | None:
+        """Its reward: what was said of it, else what its outcome is worth; None where nobody said
+        how it turned out."""
+        return REWARDS.get(self.outcome) if self.reward is None else self.reward
+
+
+@dataclass(frozen=True, slots=True)
+class NewGrade:
+    """A grade as a caller gives it. Empty and None fields were not given."""
+
+    session_id: str
+    id: str = ""
+    outcome: Outcome = Outcome.UNKNOWN
+    reward: float | None = None
+    source: GradeSource = GradeSource.GRADER
+    grader: str = ""
+    comment: str = ""
+    graded_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What one said of how a session turned out; it never changes."""
+
+    id: str
+    session_id: str
+    outcome: Outcome
+    reward: float | None
+    source: GradeSource
+    grader: str
+    comment: str
+    graded_us: int
+    recorded_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GradeFilter:
+    """Which grades. Empty fields do not filter; given ones must all match."""
+
+    session_id: str = ""
+    grader: str = ""
 
 
 @dataclass(slots=True)
@@ -175,6 +246,7 @@ class SessionFilter:
     end_us: int | None = None
     with_system: bool = False
     """Also those that Mneme itself records."""
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,67 +275,6 @@ class EventFilter:
             and (self.start_us is None or event.timestamp_us >= self.start_us)
             and (self.end_us is None or event.timestamp_us < self.end_us)
         )
-
-
-class Outcome(IntEnum):
-    """How a session or an attempt ended. The numbers are stored; they are those of
-    `mneme.v1.Outcome`."""
-
-    UNKNOWN = 0
-    SUCCESS = 1
-    PARTIAL = 2
-    FAILURE = 3
-
-
-_WORDS = {
-    "success": Outcome.SUCCESS, "succeeded": Outcome.SUCCESS, "completed": Outcome.SUCCESS,
-    "partial": Outcome.PARTIAL,
-    "failure": Outcome.FAILURE, "failed": Outcome.FAILURE, "error": Outcome.FAILURE,
-}  # fmt: skip
-
-_BY_STATUS = {
-    SessionStatus.ACTIVE: Outcome.UNKNOWN,
-    SessionStatus.COMPLETED: Outcome.SUCCESS,
-    SessionStatus.ERROR: Outcome.FAILURE,
-}
-
-
-def outcome_of(status: int, metadata_json: str) -> Outcome:
-    """Return how a session ended.
-
-    Its metadata decides where it says so, by "reward" (a number), "success" (a boolean) or
-    "outcome" (a word), in this order; else its status.
-    """
-    if metadata_json != "{}":
-        said = _said(json.loads(metadata_json))
-        if said is not None:
-            return said
-    return _BY_STATUS[SessionStatus(status)]
-
-
-REWARDS = {Outcome.SUCCESS: 1.0, Outcome.PARTIAL: 0.5, Outcome.FAILURE: 0.0}
-"""What an outcome is worth where no reward is recorded."""
-
-
-def reward_of(status: int, metadata_json: str) -> float | None:
-    """Return a session's reward: that in its metadata, or what its outcome is worth; None if it is
-    not known how it ended."""
-    if metadata_json != "{}":
-        reward = json.loads(metadata_json).get("reward")
-        if isinstance(reward, int | float) and not isinstance(reward, bool):
-            return float(reward)
-    return REWARDS.get(outcome_of(status, metadata_json))
-
-
-def _said(metadata: dict[str, Any]) -> Outcome | None:
-    reward = metadata.get("reward")
-    if isinstance(reward, int | float) and not isinstance(reward, bool):
-        return Outcome.SUCCESS if reward >= REWARD_OF_SUCCESS else Outcome.FAILURE
-    success = metadata.get("success")
-    if isinstance(success, bool):
-        return Outcome.SUCCESS if success else Outcome.FAILURE
-    word = metadata.get("outcome")
-    return _WORDS.get(word.lower()) if isinstance(word, str) else None
 
 
 def user_in(metadata: JsonObject) -> str:

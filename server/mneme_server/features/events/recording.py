@@ -39,6 +39,7 @@ from mneme_server.features.events.model import (
     user_in_json,
 )
 from mneme_server.features.events.normalize import normalize
+from mneme_server.features.events.outcomes import judged_by_status
 from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.events.store.forgetting import SqlForgotten
 from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
@@ -134,9 +135,12 @@ class RecordEvents:
         new_events: Sequence[NewEvent],
         *,
         wait_indexed: bool = False,
+        observed: bool = False,
         system: bool = False,
     ) -> list[EventReceipt]:
         """Record the events in their order and return a receipt for each.
+
+        Where they are only `observed`, what ends a session does not say how it turned out.
 
         With `system` it is Mneme itself that records: what happened to no agent, so that no agent
         has done more for it, and a session that it opens is the system's, until somebody else
@@ -164,7 +168,9 @@ class RecordEvents:
             if not vectors:
                 _require_room(tenant, new_events, batch)
             with turns.active(), tenant.write() as unit:
-                recording = _Recording(unit, recorded_us, self.listeners, vectors, system=system)
+                recording = _Recording(
+                    unit, recorded_us, self.listeners, vectors, observed=observed, system=system
+                )
                 receipts = recording.record(new_events, batch)
             if recording.committed is not None:
                 recording.committed(tenant_id)
@@ -214,9 +220,10 @@ class _Recording:
         listeners: SessionListeners,
         vectors: Mapping[str, Matrix],
         *,
+        observed: bool,
         system: bool,
     ) -> None:
-        self._system = system
+        self._observed, self._system = observed, system
         self.doc_ids: list[int] = []
         self.committed: Committed | None = None
         self._listeners = listeners
@@ -297,7 +304,11 @@ class _Recording:
         chain(event, session.head_hash, next(self._salts))
         session.head_hash = event.hash
         part, is_error = traits_of(event.event_type).part, event.is_error
+        ends = part is EventPart.END and session.status == SessionStatus.ACTIVE
         _count(session, event, part, is_error=is_error)
+        if ends and not session.system:
+            session.observed = self._observed
+            session = self._sessions[session.id] = judged_by_status(session)
         if event.agent_id and not self._system:
             agent = self._agent(event.agent_id, event.timestamp_us)
             agent.event_count += 1

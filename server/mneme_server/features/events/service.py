@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mneme.v1 import event_service_pb2 as pb
+from mneme.v1 import grade_pb2
 
 from mneme_server.common import turns
 from mneme_server.common.errors import InvalidArgument, MnemeError
@@ -16,6 +17,7 @@ from mneme_server.edge.grpc.errors import fields
 from mneme_server.edge.grpc.open_stream import Source
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.features.events import messages as convert
+from mneme_server.features.events.grading import GradeSessions, ReadGrades
 from mneme_server.features.events.model import EventReceipt, NewEvent, SessionStatus
 from mneme_server.features.events.recording import RecordEvents
 from mneme_server.features.events.sessions import EndSession, ReadEvents, StartSession
@@ -33,6 +35,8 @@ class EventServicer:
         *,
         start_session: StartSession,
         end_session: EndSession,
+        grade: GradeSessions,
+        grades: ReadGrades,
         record_events: RecordEvents,
         read: ReadEvents,
         watches: Watches[pb.WatchEventsResponse],
@@ -42,6 +46,8 @@ class EventServicer:
     ) -> None:
         self._start_session = start_session
         self._end_session = end_session
+        self._grade = grade
+        self._grades = grades
         self._record_events = record_events
         self._read = read
         self._watches = watches
@@ -62,8 +68,41 @@ class EventServicer:
             request.session_id,
             status,
             stored_time(request, "ended_at"),
+            observed=request.observed,
         )
         return pb.EndSessionResponse(session=convert.session(session))
+
+    def GradeSession(self, request: pb.GradeSessionRequest, call: Call) -> pb.GradeSessionResponse:
+        """Grade a session."""
+        with fields(id="grade_id"):
+            grade, session = self._grade.one(call.tenant, convert.grade_of_session(request))
+        return pb.GradeSessionResponse(session=convert.session(session), grade=convert.grade(grade))
+
+    def RecordGrades(
+        self, request: grade_pb2.RecordGradesRequest, call: Call
+    ) -> grade_pb2.RecordGradesResponse:
+        """Record a batch of grades."""
+        given = [convert.new_grade(one) for one in request.grades]
+        named = {one: f"grades[{{item}}].{one}" for one in ("id", "outcome", "session_id")}
+        with fields(**named):
+            graded = self._grade.many(call.tenant, given)
+        duplicates = sum(one.duplicate for one in graded)
+        return grade_pb2.RecordGradesResponse(
+            grades=turns.each(convert.grade, [one.grade for one in graded]),
+            recorded_count=len(graded) - duplicates,
+            duplicate_count=duplicates,
+        )
+
+    def ListGrades(
+        self, request: grade_pb2.ListGradesRequest, call: Call
+    ) -> grade_pb2.ListGradesResponse:
+        """List grades."""
+        pages = Pages(request)
+        grades = self._grades.page(
+            call.tenant, convert.grade_filter(request), pages.after(int, str), pages.size + 1
+        )
+        page, token = pages.fit(grades, convert.grade, lambda last: (last.graded_us, last.id))
+        return grade_pb2.ListGradesResponse(grades=page, next_page_token=token)
 
     def RecordEvents(self, request: pb.RecordEventsRequest, call: Call) -> pb.RecordEventsResponse:
         """Record a batch of events."""
@@ -73,6 +112,7 @@ class EventServicer:
                 call.tenant,
                 new_events,
                 wait_indexed=request.wait_indexed,
+                observed=request.observed,
             )
         duplicates = sum(receipt.duplicate for receipt in receipts)
         return pb.RecordEventsResponse(

@@ -24,9 +24,12 @@ from mneme_server.features.events.model import (
     user_in,
     user_in_json,
 )
+from mneme_server.features.events.outcomes import judged_by_metadata, judged_by_status
 from mneme_server.features.events.recording import Committed, SessionListeners, opened
 from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.events.store.sessions import SqlAgents, SqlSessions
+
+_GRADED = "; how it turned out can be said at any time: GradeSession"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class StartSession:
                 _require_same(known, new)
                 return known
             session = _merged(known or opened(unit, session_id, now_us()), new)
+            session = judged_by_metadata(session)
             unit.get(SqlSessions).save([session])
             unit.get(SqlAgents).add_activity(_activity(session, known))
             if session.user_id and (known is None or not known.user_id):
@@ -93,9 +97,15 @@ class EndSession:
     listeners: SessionListeners = field(default_factory=SessionListeners)
 
     def end(
-        self, tenant_id: str, session_id: str, status: SessionStatus, ended_us: int | None
+        self,
+        tenant_id: str,
+        session_id: str,
+        status: SessionStatus,
+        ended_us: int | None,
+        *,
+        observed: bool = False,
     ) -> Session:
-        """End the session.
+        """End the session. Unless it is only `observed`, the status says how it turned out.
 
         Raises:
             NotFound: there is no such session.
@@ -108,12 +118,20 @@ class EndSession:
                 raise session_not_found(session_id)
             if session.status == SessionStatus.ACTIVE:
                 ended = now_us() if ended_us is None else ended_us
-                session = replace(session, status=status, ended_us=ended)
+                session = judged_by_status(
+                    replace(session, status=status, ended_us=ended, observed=observed)
+                )
+                unit.get(SqlSessions).save([session])
+                committed = self.listeners.changed(unit, [session], now_us())
+            elif session.status == status and session.observed and not observed:
+                # Somebody saw it end before its agent said so.
+                session = judged_by_status(replace(session, observed=False))
                 unit.get(SqlSessions).save([session])
                 committed = self.listeners.changed(unit, [session], now_us())
             elif session.status != status:
                 raise FailedPrecondition(
-                    f"session {session_id} has ended with status {session.status.name}",
+                    f"session {session_id} has ended with status {session.status.name}; how it"
+                    " turned out can be said at any time: GradeSession",
                     field="status",
                 )
         if committed is not None:
@@ -240,6 +258,7 @@ def _require_same(known: Session, new: NewSession) -> None:
         differing.append("started_at")
     if differing:
         raise AlreadyExists(
-            f"session {known.id} was started with different content ({', '.join(differing)})",
+            f"session {known.id} was started with different content ({', '.join(differing)})"
+            f"{_GRADED if 'metadata' in differing else ''}",
             field="session_id",
         )

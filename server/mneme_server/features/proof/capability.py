@@ -16,6 +16,7 @@ from mneme_server.features.admin.forgetting.erasure import Signing
 from mneme_server.features.admin.forgetting.ports import ForgettableLog
 from mneme_server.features.admin.ports import ServerInfo
 from mneme_server.features.admin.tenants import Tenants
+from mneme_server.features.events.grading import GradeLog
 from mneme_server.features.events.verification import RecordLog, VerifyEvents
 from mneme_server.features.proof.certification import RecallWithCertificate
 from mneme_server.features.proof.heads import Heads
@@ -96,7 +97,7 @@ def _seal(unit: Unit) -> None:
 CAPABILITY = Capability(
     name="proof",
     build=_build,
-    implements={ForgettableLog: SqlLog, RecordLog: SqlLog},
+    implements={ForgettableLog: SqlLog, GradeLog: SqlLog, RecordLog: SqlLog},
     seals=_seal,
     forgets=FORGETS,
     migrations=Path(__file__).parent / "migrations",

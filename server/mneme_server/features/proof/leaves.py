@@ -74,6 +74,12 @@ def require_proved(
         ) from None
 
 
+def gives_hash(leaf: Leaf) -> bool:
+    """Return whether what is kept of a leaf gives its commitment, and that its hash."""
+    given = commitment_of(leaf.salt, leaf.content)
+    return given == leaf.commitment and leaf_hash(given) == leaf.hash
+
+
 def _require_committed(leaf: Leaf, memory: MemoryView, *, follows: bool) -> None:
     """Check that an item is what its newest leaf commits to.
 

@@ -12,6 +12,7 @@ from mneme_server.common.identity import KeyScope
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.engine.corpus.document import MemoryKind
+from mneme_server.features.events.store.grades import GRADE
 from mneme_server.features.proof import messages as convert
 from mneme_server.features.proof.certification import RecallWithCertificate
 from mneme_server.features.proof.keys import KeyRing
@@ -95,9 +96,11 @@ class ProofServicer:
                     reason=Reason.MISSING_REQUIRED_FIELD,
                     field=name,
                 )
-        kind = convert.kind_named(request.source_type, self._kinds, "source_type")
+        kind = request.source_type.lower()
+        if kind != GRADE:  # Grades have leaves, and are not recalled.
+            kind = convert.kind_named(request.source_type, self._kinds, "source_type").name
         with fields(of="source_id"):
-            item = (kind.name, request.source_id)
+            item = (kind, request.source_id)
             found = self._proofs.inclusion(call.tenant, item, request.size)
         return convert.inclusion(found)
 

@@ -22,11 +22,16 @@ from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.proof.heads import Heads, LogHead, origin_of
 from mneme_server.features.proof.keys import trusted
-from mneme_server.features.proof.leaves import Marks, leaves_of, marks_of, require_proved
-from mneme_server.features.proof.merkle import TILE, Tree, leaf_hash
+from mneme_server.features.proof.leaves import (
+    Marks,
+    gives_hash,
+    leaves_of,
+    marks_of,
+    require_proved,
+)
+from mneme_server.features.proof.merkle import TILE, Tree
 from mneme_server.features.proof.model import Leaf
 from mneme_server.features.proof.store.log import SqlLog
-from mneme_server.features.proof.versions import commitment_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +246,7 @@ def _of_rows(
             yield Problem("rows", f"the log names no leaf of {what}: its row was changed")
         elif state.since is CertifiedStateKind.REMOVED and state.newest is not None:
             leaf = unit.get(SqlLog).at(state.newest)
-            if leaf is None or not _gives_hash(leaf):
+            if leaf is None or not gives_hash(leaf):
                 yield Problem(
                     "rows", f"the log does not say that {what} was removed: it was changed"
                 )
@@ -262,11 +267,6 @@ def _of_rows(
                 leaves_of(unit, [memory])
             except DataLoss as error:
                 yield _problem(error)
-
-
-def _gives_hash(leaf: Leaf) -> bool:
-    given = commitment_of(leaf.salt, leaf.content)
-    return given == leaf.commitment and leaf_hash(given) == leaf.hash
 
 
 def _problem(error: DataLoss) -> Problem:

@@ -12,10 +12,12 @@ from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.events.chain import ChainLink, ForgottenPlace
 from mneme_server.features.events.event_types import EVENT
+from mneme_server.features.events.grading import content_of
 from mneme_server.features.events.model import Event
+from mneme_server.features.events.store.grades import GRADE, SqlGrades
 from mneme_server.features.proof.heads import Heads
 from mneme_server.features.proof.keys import trusted
-from mneme_server.features.proof.leaves import leaves_of, marks_of
+from mneme_server.features.proof.leaves import gives_hash, leaves_of, marks_of
 from mneme_server.features.proof.store.log import SqlLog
 
 
@@ -34,12 +36,19 @@ class LogWitness:
         try:
             with self._heads.checked(tenant_id, tenant) as (unit, _):
                 leaves = unit.get(SqlLog).unaccounted()
+                graded = unit.get(SqlLog).count_of(GRADE)
+                grades = unit.get(SqlGrades).total()
         except DataLoss as error:
             return error.message
         if leaves:
             return (
                 f"{abs(leaves)} leaves of the log are of events that are neither stored nor"
                 " forgotten, or of nothing: rows were removed or added where they are stored"
+            )
+        if graded != grades:
+            return (
+                f"the log has {graded} grades, and {grades} are stored: rows were removed or added"
+                " where they are stored"
             )
         return ""
 
@@ -71,11 +80,20 @@ class LogWitness:
         return None
 
     def against_session(self, unit: CorpusUnit, session_id: str, recallable: int) -> str:
-        """Check that nothing is recalled of a session that is not in its chain."""
+        """Check that nothing is recalled of a session that is not in its chain, and that its
+        grades are those that were recorded."""
         found = unit.get(SqlLog).events_of(session_id)
-        if found == recallable:
-            return ""
-        return f"{found} of its events are recalled, and {recallable} of those in its chain can be"
+        if found != recallable:
+            return (
+                f"{found} of its events are recalled, and {recallable} of those in its chain can be"
+            )
+        grades = {one.id: one for one in unit.get(SqlGrades).of_sessions([session_id])[session_id]}
+        leaves = unit.get(SqlLog).newest(GRADE, grades)
+        for one in grades.values():
+            leaf = leaves.get(one.id)
+            if leaf is None or leaf.content != content_of(one) or not gives_hash(leaf):
+                return f"its grade {one.id!r} is not what was logged: it was changed"
+        return ""
 
 
 def _all_logged(unit: CorpusUnit, memories: Sequence[MemoryView]) -> bool:

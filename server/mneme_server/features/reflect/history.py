@@ -17,7 +17,7 @@ from mneme_server.common import deadline, turns
 from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.features.events.event_types import ERROR_TYPES
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader
-from mneme_server.features.events.model import Severity, outcome_of
+from mneme_server.features.events.model import Severity
 from mneme_server.features.events.tasks import task_named
 from mneme_server.features.reflect.model import EVIDENCE
 from mneme_server.features.reflect.template_groups import MAX_GROUPED, group
@@ -224,7 +224,7 @@ class _FilteredSessions:
         high = _NEVER if filter_.end_us is None else filter_.end_us
         for row in reader.sessions(filter_):
             self.ids.append(row.id)
-            self._outcomes.append(outcome_of(row.status, row.metadata_json))
+            self._outcomes.append(row.outcome)
             self._started.append(row.started_us)
             self._tags.append(shared.setdefault(row.tags, row.tags))
             traits = SessionTraits(

@@ -9,9 +9,10 @@ from mneme.v1 import skill_service_pb2
 from mneme_server.capability import Capability, Figure, Host, Parts
 from mneme_server.edge.grpc.service import Service
 from mneme_server.features.context.experience import Experience
+from mneme_server.features.events.grading import GradeSessions
 from mneme_server.features.recall.search import Recall
 from mneme_server.features.skills.consolidation import Consolidation
-from mneme_server.features.skills.episodes import DependentEpisodes, Episodes
+from mneme_server.features.skills.episodes import DependentEpisodes, Episodes, follow_grades
 from mneme_server.features.skills.experience import SearchExperience
 from mneme_server.features.skills.model import EPISODE, SKILL, EpisodeFilter, SkillFilter
 from mneme_server.features.skills.service import SkillServicer
@@ -25,6 +26,7 @@ def _build(host: Host) -> Parts:
     runtime, recall = host.runtime, host.get(Recall)
     host.get(Experience).bring(SearchExperience(host.tenants, recall))
     episodes = Episodes(host.tenants, runtime.writing, recall)
+    host.get(GradeSessions).follow(follow_grades)
     skills = Skills(host.tenants, runtime.writing, recall)
     consolidation = Consolidation(host.tenants, runtime.writing, recall)
     return Parts(

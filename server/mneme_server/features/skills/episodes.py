@@ -18,6 +18,7 @@ from mneme_server.engine.corpus.imports import ImportReport, OnConflict, import_
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.features.events.model import Outcome, Session
 from mneme_server.features.memory.store import SqlMemories
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
@@ -27,6 +28,7 @@ from mneme_server.features.skills.model import (
     EpisodeFilter,
     FoundEpisode,
     NewEpisode,
+    within_bounds,
 )
 from mneme_server.features.skills.session_record import completed, read_record
 from mneme_server.features.skills.store.episodes import SqlEpisodes
@@ -231,6 +233,24 @@ class Episodes:
         return made[: len(episodes)], {
             one.id: vector for one, vector in zip(apart, of_tasks, strict=True)
         }
+
+
+def follow_grades(unit: CorpusUnit, sessions: Sequence[Session]) -> None:
+    """Give episodes that sessions judge what these say now, in the same transaction."""
+    judging = {one.id: one for one in sessions if one.worth is not None}
+    changed: list[Episode] = []
+    for episode in unit.get(SqlEpisodes).judged_by_session(sorted(judging)):
+        session = judging[episode.session_id]
+        success, worth = session.outcome == Outcome.SUCCESS, session.worth
+        assert worth is not None
+        after = replace(episode, success=success, reward=within_bounds(worth))
+        if after != episode:
+            changed.append(after)
+    if changed:
+        ids = [one.id for one in changed]
+        unit.get(SqlEpisodes).save(changed, unit.get(SqlEpisodes).task_vectors(ids))
+        unit.documents.remove(EPISODE, ids)
+        unit.documents.add([_document(one) for one in changed])
 
 
 class DependentEpisodes:

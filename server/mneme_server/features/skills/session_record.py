@@ -13,14 +13,8 @@ from mneme_server.features.context.notes import SessionNotes, event_pages
 from mneme_server.features.context.words import telling
 from mneme_server.features.events.event_types import EventPart, role_of, traits_of
 from mneme_server.features.events.history import EventDigest, active_us
-from mneme_server.features.events.model import (
-    REWARD_OF_SUCCESS,
-    REWARDS,
-    Outcome,
-    Session,
-    outcome_of,
-    reward_of,
-)
+from mneme_server.features.events.model import REWARDS, Outcome, Session
+from mneme_server.features.events.outcomes import REWARD_OF_SUCCESS
 from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.skills.model import Episode, NewEpisode, within_bounds
 
@@ -89,7 +83,6 @@ class _SessionText:
 
 def _record(session: Session, notes: SessionNotes, said: _SessionText) -> SessionRecord:
     metadata = json.loads(session.metadata_json)
-    outcome = outcome_of(session.status, session.metadata_json)
     tokens = session.total_input_tokens + session.total_output_tokens
     return SessionRecord(
         agent_id=session.agent_id,
@@ -100,7 +93,7 @@ def _record(session: Session, notes: SessionNotes, said: _SessionText) -> Sessio
         input=said.first[:_MAX_TEXT],
         output=(said.last or notes.end)[:_MAX_TEXT],
         reward=_reward(session),
-        success=None if outcome == Outcome.UNKNOWN else outcome == Outcome.SUCCESS,
+        success=None if session.outcome == Outcome.UNKNOWN else session.outcome == Outcome.SUCCESS,
         latency_ms=_latency_ms(notes),
         tokens_used=tokens or None,
         tools=tuple(said.tools),
@@ -109,8 +102,7 @@ def _record(session: Session, notes: SessionNotes, said: _SessionText) -> Sessio
 
 
 def _reward(session: Session) -> float | None:
-    reward = reward_of(session.status, session.metadata_json)
-    return None if reward is None else within_bounds(reward)
+    return None if session.worth is None else within_bounds(session.worth)
 
 
 def _named_task(metadata: dict[str, Any]) -> str:
@@ -196,7 +188,7 @@ def _require(
     elif record is None:
         why = f", and no session {given.session_id!r} is recorded here that could say it"
     elif field == "success":
-        why = f", and the session {given.session_id!r} has not ended"
+        why = f", and nobody said how the session {given.session_id!r} turned out"
     else:
         why = f", and the record of the session {given.session_id!r} does not say it"
     raise InvalidArgument(f"{problem}{why}", reason=Reason.MISSING_REQUIRED_FIELD, field=field)

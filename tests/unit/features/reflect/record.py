@@ -9,7 +9,8 @@ from typing import Any
 
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.history import Column, EventFact, HistoryFilter, SessionRow
-from mneme_server.features.events.model import SessionStatus, Severity
+from mneme_server.features.events.model import Session, SessionStatus, Severity
+from mneme_server.features.events.outcomes import judged
 from mneme_server.features.reflect.history import History, load
 
 HOUR = 3_600.0
@@ -65,8 +66,10 @@ class Record:
         **metadata: Any,
     ) -> str:
         """Start a session; `metadata` may say how it ended (`reward`, `success`)."""
+        text, started_us = json.dumps(metadata), round(at * 1e6)
+        outcome = judged(Session(name, status=status, metadata_json=text)).outcome
         self.rows[name] = SessionRow(
-            name, agent, tags, status, json.dumps(metadata), round(at * 1e6), project=project
+            name, agent, tags, status, text, started_us, project=project, outcome=outcome
         )
         self.projects[name] = project
         return name

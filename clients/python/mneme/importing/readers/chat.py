@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from mneme.importing.messages import events_of
-from mneme.importing.outcomes import run_failed
+from mneme.importing.outcomes import run_failed, verdict_of
 from mneme.importing.plan import (
     MAX_METADATA_BYTES,
     MAX_TAG,
@@ -82,7 +82,7 @@ def plan_transcript(record: Record, defaults: Defaults) -> Planned:
     number) or is missing, of the conversation's opening; an event's id of the session's id and
     the event's place in it. So the same record always makes the same session, wherever it stands,
     and one that grew adds what is new. A session ends with status ERROR when the record judges
-    its run a failure (see `run_failed`), else COMPLETED.
+    its run a failure (see `run_failed`), else COMPLETED; how it turned out, only its verdict says.
 
     Raises:
         UnusableError: it holds no messages.
@@ -217,7 +217,9 @@ def _metadata(facts: Mapping[str, Any], notes: Counter[str]) -> dict[str, Any]:
     info, task = mapping_at(facts, "info"), mapping_at(mapping_at(facts, "info"), "task")
     kept |= {key: info[key] for key in ("source", "user_cost", "error") if info.get(key)}
     kept |= {key: task[key] for key in ("instruction", "user_id") if task.get(key)}
-    tidied: dict[str, Any] = tidy({**mapping_at(facts, "metadata"), **kept}, notes)
+    tidied: dict[str, Any] = tidy(
+        {**mapping_at(facts, "metadata"), **verdict_of(facts), **kept}, notes
+    )
     return tidied
 
 

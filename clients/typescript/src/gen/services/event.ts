@@ -6,11 +6,14 @@ import type { Stream } from "../../stream.js";
 import type {
   EndSessionRequestInit,
   GetSessionRequestInit,
+  GradeSessionRequestInit,
   ListAgentsRequestInit,
   ListEventsRequestInit,
+  ListGradesRequestInit,
   ListSessionsRequestInit,
   NewEventInit,
   RecordEventsRequestInit,
+  RecordGradesRequestInit,
   StartSessionRequestInit,
   VerifyEventsRequestInit,
   WatchEventsRequestInit,
@@ -20,6 +23,7 @@ import type {
   EndSessionResponse,
   Event,
   GetSessionResponse,
+  GradeSessionResponse,
   ListAgentsResponse,
   ListEventsResponse,
   ListSessionsResponse,
@@ -30,6 +34,7 @@ import type {
   VerifyEventsResponse,
   WatchEventsResponse,
 } from "../mneme/v1/event_service_pb.js";
+import type { Grade, ListGradesResponse, RecordGradesResponse } from "../mneme/v1/grade_pb.js";
 import { EventService } from "../mneme/v1/event_service_pb.js";
 
 /**
@@ -59,6 +64,37 @@ export interface EventMethods {
    * when the session has already ended with another status.
    */
   endSession(request: EndSessionRequestInit, options?: CallOptions): Promise<EndSessionResponse>;
+  /**
+   * Says how a session turned out: at any time, also long after it ended. What
+   * was said before stays; of several the one counts that `GradeSource` puts
+   * first. Everything that depends on it follows: the session's summary, what
+   * agents are told of it, analyses, and episodes that were made of it.
+   *
+   * Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+   * has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+   * ALREADY_EXISTS when the id is taken by another grade.
+   */
+  gradeSession(request: GradeSessionRequestInit, options?: CallOptions): Promise<GradeSessionResponse>;
+  /**
+   * Records a batch of grades, all or none, as GradeSession does each. A grade
+   * that is sent again with the same id is reported as a duplicate and changes
+   * nothing.
+   *
+   * Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+   * has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+   * ALREADY_EXISTS when an id is taken by another grade.
+   */
+  recordGrades(request: RecordGradesRequestInit, options?: CallOptions): Promise<RecordGradesResponse>;
+  /**
+   * Lists grades, most recently graded first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  listGrades(request?: ListGradesRequestInit, options?: CallOptions): Promise<ListGradesResponse>;
   /**
    * Records a batch of events, all or none, in the order given. A session that
    * does not exist yet is created. Sending an event again with the same id is
@@ -159,6 +195,16 @@ export interface EventMethods {
   /**
    * The items of all pages, one after the other.
    *
+   * Lists grades, most recently graded first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   */
+  iterGrades(request?: ListGradesRequestInit, options?: CallOptions): AsyncGenerator<Grade>;
+  /**
+   * The items of all pages, one after the other.
+   *
    * Lists sessions, most recently started first.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -199,6 +245,21 @@ export const eventMethods: ServiceMethods<EventMethods> = {
     },
     endSession: {
       method: EventService.method.endSession,
+      repeatable: true,
+      madeIds: [],
+    },
+    gradeSession: {
+      method: EventService.method.gradeSession,
+      repeatable: true,
+      madeIds: [["gradeId"]],
+    },
+    recordGrades: {
+      method: EventService.method.recordGrades,
+      repeatable: true,
+      madeIds: [["grades", "id"]],
+    },
+    listGrades: {
+      method: EventService.method.listGrades,
       repeatable: true,
       madeIds: [],
     },
@@ -247,6 +308,7 @@ export const eventMethods: ServiceMethods<EventMethods> = {
     },
   },
   walks: {
+    iterGrades: { call: "listGrades", items: "grades" },
     iterSessions: { call: "listSessions", items: "sessions" },
     iterEvents: { call: "listEvents", items: "events" },
     iterAgents: { call: "listAgents", items: "agents" },

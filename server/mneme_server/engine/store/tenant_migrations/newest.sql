@@ -19,10 +19,9 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('0100');
 INSERT INTO "alembic_version" VALUES('alerts_0100');
 INSERT INTO "alembic_version" VALUES('causal_0100');
-INSERT INTO "alembic_version" VALUES('events_0100');
+INSERT INTO "alembic_version" VALUES('events_0101');
 INSERT INTO "alembic_version" VALUES('forgetting_0100');
 INSERT INTO "alembic_version" VALUES('learning_0100');
 INSERT INTO "alembic_version" VALUES('otlp_0100');
@@ -685,6 +684,20 @@ CREATE TABLE sayings (
 	PRIMARY KEY (tenant_id, reflection_id, worked, place), 
 	FOREIGN KEY(tenant_id, reflection_id) REFERENCES reflections (tenant_id, id) ON DELETE CASCADE
 );
+CREATE TABLE session_grades (
+	tenant_id TEXT NOT NULL, 
+	id TEXT NOT NULL, 
+	session_id TEXT NOT NULL, 
+	outcome SMALLINT NOT NULL, 
+	reward FLOAT, 
+	source SMALLINT NOT NULL, 
+	grader TEXT NOT NULL, 
+	comment TEXT NOT NULL, 
+	graded_at BIGINT NOT NULL, 
+	recorded_at BIGINT NOT NULL, 
+	PRIMARY KEY (tenant_id, id), 
+	FOREIGN KEY(tenant_id, session_id) REFERENCES sessions (tenant_id, id)
+);
 CREATE TABLE session_summaries (
 	tenant_id TEXT NOT NULL, 
 	session_id TEXT NOT NULL, 
@@ -733,7 +746,7 @@ CREATE TABLE sessions (
 	total_output_tokens BIGINT NOT NULL, 
 	head_hash TEXT NOT NULL, 
 	declared BOOLEAN NOT NULL, 
-	system BOOLEAN DEFAULT 0 NOT NULL, 
+	system BOOLEAN DEFAULT 0 NOT NULL, observed BOOLEAN DEFAULT 0 NOT NULL, outcome SMALLINT, outcome_by SMALLINT, reward FLOAT, 
 	PRIMARY KEY (tenant_id, id)
 );
 CREATE TABLE settings (
@@ -849,6 +862,29 @@ CREATE TABLE vectors (
 	vector BLOB NOT NULL, 
 	CONSTRAINT vectors_document UNIQUE (tenant_id, doc_id)
 );
+CREATE INDEX sessions_by_agent ON sessions (tenant_id, agent_id, started_at);
+CREATE INDEX sessions_by_project ON sessions (tenant_id, project, started_at);
+CREATE INDEX sessions_by_start ON sessions (tenant_id, started_at, id);
+CREATE INDEX sessions_of_the_system ON sessions (tenant_id, id) WHERE system;
+CREATE INDEX session_tags_by_session ON session_tags (tenant_id, session_id);
+CREATE INDEX events_by_agent ON events (tenant_id, agent_id, timestamp, cursor);
+CREATE INDEX events_by_session ON events (tenant_id, session_id, timestamp, cursor);
+CREATE INDEX events_by_time ON events (tenant_id, timestamp, cursor);
+CREATE INDEX events_that_failed ON events (tenant_id, timestamp, cursor) WHERE severity >= 4;
+CREATE INDEX documents_by_session ON documents (tenant_id, session_id, position);
+CREATE INDEX vectors_by_content ON vectors (tenant_id, content_hash);
+CREATE INDEX embeddings_that_failed ON embedding_queue (tenant_id) WHERE attempts > 0;
+CREATE INDEX lessons_by_category ON lessons (tenant_id, category, updated_at);
+CREATE INDEX lessons_by_update ON lessons (tenant_id, updated_at, id);
+CREATE INDEX lesson_tags_by_lesson ON lesson_tags (tenant_id, lesson_id);
+CREATE INDEX reflections_by_project ON reflections (tenant_id, project, created_at, id);
+CREATE INDEX reflections_by_session ON reflections (tenant_id, session_id, created_at, id);
+CREATE INDEX reflections_by_time ON reflections (tenant_id, created_at, id);
+CREATE INDEX reflection_tags_by_reflection ON reflection_tags (tenant_id, reflection_id);
+CREATE INDEX knowledge_by_project ON knowledge (tenant_id, project, timestamp);
+CREATE INDEX handovers_by_project ON handovers (tenant_id, project, created_at, session_id);
+CREATE INDEX handovers_by_time ON handovers (tenant_id, created_at, session_id);
+CREATE INDEX summary_queue_by_time ON summary_queue (tenant_id, due_at);
 CREATE INDEX alert_rules_by_creation ON alert_rules (tenant_id, created_at, id);
 CREATE INDEX alert_history_by_time ON alert_history (tenant_id, triggered_at, id);
 CREATE INDEX alert_history_by_rule ON alert_history (tenant_id, rule_id, triggered_at, id);
@@ -887,28 +923,7 @@ CREATE INDEX otlp_inbox_by_trace ON otlp_inbox (tenant_id, trace_id);
 CREATE INDEX otlp_known_by_time ON otlp_known (tenant_id, kept_at);
 CREATE INDEX otlp_known_by_session ON otlp_known (tenant_id, session_id);
 CREATE INDEX forgotten_events_by_event ON forgotten_events (tenant_id, event);
-CREATE INDEX sessions_by_agent ON sessions (tenant_id, agent_id, started_at);
-CREATE INDEX sessions_by_project ON sessions (tenant_id, project, started_at);
-CREATE INDEX sessions_by_start ON sessions (tenant_id, started_at, id);
-CREATE INDEX sessions_of_the_system ON sessions (tenant_id, id) WHERE system;
-CREATE INDEX session_tags_by_session ON session_tags (tenant_id, session_id);
-CREATE INDEX events_by_agent ON events (tenant_id, agent_id, timestamp, cursor);
-CREATE INDEX events_by_session ON events (tenant_id, session_id, timestamp, cursor);
-CREATE INDEX events_by_time ON events (tenant_id, timestamp, cursor);
-CREATE INDEX events_that_failed ON events (tenant_id, timestamp, cursor) WHERE severity >= 4;
-CREATE INDEX documents_by_session ON documents (tenant_id, session_id, position);
-CREATE INDEX vectors_by_content ON vectors (tenant_id, content_hash);
-CREATE INDEX embeddings_that_failed ON embedding_queue (tenant_id) WHERE attempts > 0;
-CREATE INDEX lessons_by_category ON lessons (tenant_id, category, updated_at);
-CREATE INDEX lessons_by_update ON lessons (tenant_id, updated_at, id);
-CREATE INDEX lesson_tags_by_lesson ON lesson_tags (tenant_id, lesson_id);
-CREATE INDEX reflections_by_project ON reflections (tenant_id, project, created_at, id);
-CREATE INDEX reflections_by_session ON reflections (tenant_id, session_id, created_at, id);
-CREATE INDEX reflections_by_time ON reflections (tenant_id, created_at, id);
-CREATE INDEX reflection_tags_by_reflection ON reflection_tags (tenant_id, reflection_id);
-CREATE INDEX knowledge_by_project ON knowledge (tenant_id, project, timestamp);
-CREATE INDEX handovers_by_project ON handovers (tenant_id, project, created_at, session_id);
-CREATE INDEX handovers_by_time ON handovers (tenant_id, created_at, session_id);
-CREATE INDEX summary_queue_by_time ON summary_queue (tenant_id, due_at);
+CREATE INDEX session_grades_by_session ON session_grades (tenant_id, session_id);
+CREATE INDEX session_grades_by_time ON session_grades (tenant_id, graded_at, id);
 DELETE FROM "sqlite_sequence";
 COMMIT;

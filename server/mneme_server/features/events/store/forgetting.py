@@ -33,11 +33,15 @@ from mneme_server.engine.store.schema import documents
 from mneme_server.features.events.chain import ForgottenPlace, ForgottenSession, digest_of
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.model import user_in_json
+from mneme_server.features.events.outcomes import judged, judged_by_grades, unjudged
+from mneme_server.features.events.store.grades import GRADE, SqlGrades
+from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.events.store.tables import (
     agents,
     events,
     forgotten_events,
     forgotten_sessions,
+    session_grades,
     session_tags,
     sessions,
 )
@@ -215,8 +219,8 @@ class _Erased(NamedTuple):
 class EventsForgetter(SqlForgetter):
     """Forgets sessions, events and agents.
 
-    A session that is forgotten takes all of its events along. Of each event its place in the chain
-    stays, and of each session the end of its chain.
+    A session that is forgotten takes all of its events and grades along. Of each event its place in
+    the chain stays, and of each session the end of its chain.
     """
 
     rows = (
@@ -226,6 +230,7 @@ class EventsForgetter(SqlForgetter):
         ),
         Rows(EVENT.name, events.c.id, agent=events.c.agent_id, document=EVENT),
         Rows(AGENT, agents.c.id, agent=agents.c.id),
+        Rows(GRADE, session_grades.c.id, session=session_grades.c.session_id),
     )  # fmt: skip
 
     def __init__(self, connection: Connection, tenant_id: str) -> None:
@@ -252,7 +257,13 @@ class EventsForgetter(SqlForgetter):
         touched: set[str] = set()
         for some in chunks(sorted(found.get(EVENT.name, ()))):
             touched |= self.select(events.c.session_id, events.c.id.in_(some))
-        return {EVENT.name: gone, TOUCHED: touched}
+        for some in chunks(sorted(found.get(GRADE, ()))):
+            touched |= self.select(session_grades.c.session_id, session_grades.c.id.in_(some))
+        return merged([super().derived(found), {EVENT.name: gone, TOUCHED: touched}])
+
+    def recallable(self, found: Items) -> Items:
+        """See `Forgetter`. A grade has a leaf in the log, though it cannot be recalled."""
+        return merged([super().recallable(found), {GRADE: found.get(GRADE, set())}])
 
     def erase(self, found: Items, unit: CorpusUnit) -> None:
         """See `Forgetter`."""
@@ -267,9 +278,24 @@ class EventsForgetter(SqlForgetter):
         unit.documents.remove(EVENT, ids, named=False)
         self.count("events", -self.delete(events.c.id, ids))
         self._keep_ends(sorted(gone))
+        self._erase_grades(found.get(GRADE, set()), gone)
         self.delete(session_tags.c.session_id, gone)
         self.count("sessions", -self.delete(sessions.c.id, gone))
         self.count("agents", -self.delete(agents.c.id, found.get(AGENT, set())))
+
+    def _erase_grades(self, grade_ids: Collection[str], gone: Collection[str]) -> None:
+        """Erase grades; what a session that stays turned out to be is what others said."""
+        graded: set[str] = set()
+        for some in chunks(sorted(grade_ids)):
+            graded |= self.select(session_grades.c.session_id, session_grades.c.id.in_(some))
+        self.delete(session_grades.c.id, grade_ids)
+        left = sorted(graded.difference(gone))
+        mine = self._connection, self._tenant_id
+        grades = SqlGrades(*mine).of_sessions(left)
+        kept = SqlSessions(*mine).get_many(left).values()
+        SqlSessions(*mine).save(
+            [judged_by_grades(judged(unjudged(one)), grades[one.id]) for one in kept]
+        )
 
     def names(self, what: str) -> Iterator[str]:
         """See `Forgetter`."""
@@ -383,6 +409,7 @@ FORGETS = Forgets(
     {
         sessions: "deleted; the end of its chain stays in forgotten_sessions",
         session_tags: "deleted with their session",
+        session_grades: "deleted with their session; the commitment stays in the log",
         events: "deleted; its place in the chain stays in forgotten_events",
         agents: "deleted when the agent is forgotten; the figures of others stay",
         forgotten_sessions: "holds what stays: no id, no content",

@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Float,
+    Row,
     Select,
     and_,
     case,
@@ -35,9 +36,10 @@ from mneme_server.features.events.history import (
     SessionRow,
     Totals,
 )
-from mneme_server.features.events.model import Event, Session, SessionStatus, Severity
+from mneme_server.features.events.model import Event, Outcome, Session, SessionStatus, Severity
+from mneme_server.features.events.outcomes import judged
 from mneme_server.features.events.store.events import event_of
-from mneme_server.features.events.store.sessions import session_of, system_count
+from mneme_server.features.events.store.sessions import outcome_column, session_of, system_count
 from mneme_server.features.events.store.tables import events, session_tags, sessions
 
 _CHUNK = 10_000
@@ -54,7 +56,7 @@ _tenant_without_index = unindexed(events.c.tenant_id)
 _e, _s = events.c, sessions.c
 _ALERTS = sorted(ALERT_TYPES)
 _searched_message = case((_e.error != "", _e.error), else_=_e.text)
-_failed = _s.status == int(SessionStatus.ERROR)
+_failed = outcome_column() == int(Outcome.FAILURE)
 _MAX_PAYLOAD = 65_536
 """Characters of a payload that a summary looks into."""
 _TEXT_CHARS = 2_000
@@ -103,6 +105,14 @@ _COLUMNS: Mapping[Column, ColumnElement[Any]] = {
 }
 
 
+def _outcome(row: Row[Any]) -> int:
+    """Return how a session turned out: where nobody said, as its metadata or status say."""
+    if row.outcome is not None:
+        return int(row.outcome)
+    status = SessionStatus(row.status)
+    return judged(Session(row.id, metadata_json=row.metadata, status=status)).outcome
+
+
 class SqlHistory:
     """Implements `HistoryReader`."""
 
@@ -116,14 +126,14 @@ class SqlHistory:
             select(
                 sessions.c.id, sessions.c.agent_id, sessions.c.tags, sessions.c.status,
                 sessions.c.metadata, sessions.c.started_at, sessions.c.user_id,
-                sessions.c.project, sessions.c.declared,
+                sessions.c.project, sessions.c.declared, sessions.c.outcome,
             ),
             filter_,
         )  # fmt: skip
         for row in self._connection.execute(query):
             yield SessionRow(
                 row.id, row.agent_id, decode_tags(row.tags), row.status, row.metadata,
-                row.started_at, row.user_id, row.project, row.declared,
+                row.started_at, row.user_id, row.project, _outcome(row), row.declared,
             )  # fmt: skip
 
     def scan(

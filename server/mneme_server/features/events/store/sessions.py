@@ -6,7 +6,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    case,
+    func,
+    select,
+    tuple_,
+)
 
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.guard import Prepared
@@ -19,7 +29,15 @@ from mneme_server.engine.store.rows import (
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
-from mneme_server.features.events.model import Agent, Session, SessionFilter
+from mneme_server.features.events.model import (
+    Agent,
+    GradeSource,
+    Outcome,
+    Session,
+    SessionFilter,
+    SessionStatus,
+)
+from mneme_server.features.events.outcomes import BY_STATUS, judged
 from mneme_server.features.events.store.tables import agents, session_tags, sessions
 
 
@@ -120,6 +138,8 @@ class SqlSessions:
             conditions.append(~columns.system)
         if filter_.status is not None:
             conditions.append(columns.status == int(filter_.status))
+        if filter_.outcome is not None:
+            conditions.append(outcome_column() == int(filter_.outcome))
         if filter_.start_us is not None:
             conditions.append(columns.started_at >= filter_.start_us)
         if filter_.end_us is not None:
@@ -153,9 +173,37 @@ def _session() -> Prepared:
     )
 
 
-session_of = reads("session")(row_reader(sessions, Session))
-"""Return the session of a row."""
-_session_row = row_writer(Session, sessions, sets=["tags"])
+_read_session = row_reader(
+    sessions,
+    Session,
+    parts={
+        "outcome": lambda number: Outcome(number or 0),
+        "outcome_by": lambda number: GradeSource(number or 0),
+    },
+)
+
+
+@reads("session")
+def session_of(row: Row[Any]) -> Session:
+    """Return the session of a row."""
+    session = _read_session(row)
+    return judged(session) if row.outcome is None else session
+
+
+def _outcome(session: Session) -> int | None:
+    """Return what a row says: null as long as nobody said anything, so that a server of the version
+    before may still end the session, and its status say so."""
+    open_ = session.status == SessionStatus.ACTIVE and session.outcome_by == GradeSource.NOBODY
+    return None if open_ else int(session.outcome)
+
+
+_session_row = row_writer(Session, sessions, sets=["tags"], made={"outcome": _outcome})
+
+
+def outcome_column() -> ColumnElement[int]:
+    """Return how sessions turned out, as a column of SQL."""
+    by_status = {int(status): int(outcome) for status, outcome in BY_STATUS.items()}
+    return func.coalesce(sessions.c.outcome, case(by_status, value=sessions.c.status))
 
 
 class SqlAgents:

@@ -30,7 +30,7 @@ from mneme_server.engine.store.schema import (
     text_column,
     time_column,
 )
-from mneme_server.features.events.model import SessionStatus, Severity
+from mneme_server.features.events.model import GradeSource, Outcome, SessionStatus, Severity
 
 sessions = Table(
     "sessions",
@@ -57,6 +57,12 @@ sessions = Table(
     text_column("head_hash"),
     Column("declared", Boolean, nullable=False),
     Column("system", Boolean, nullable=False, server_default=false()),
+    Column("observed", Boolean, nullable=False, server_default=false()),
+    # How it turned out, who said so, and how good it was. Null: as status and metadata say, as long
+    # as it is active, and where a server of the version before ended it.
+    Column("outcome", SmallInteger),
+    Column("outcome_by", SmallInteger),
+    Column("reward", Float),
     Index("sessions_by_start", "tenant_id", "started_at", "id"),
     Index("sessions_by_agent", "tenant_id", "agent_id", "started_at"),
     Index("sessions_by_project", "tenant_id", "project", "started_at"),
@@ -81,6 +87,26 @@ session_tags = Table(
     ),
     Index("session_tags_by_session", "tenant_id", "session_id"),
     sqlite_with_rowid=False,
+)
+
+# Who said how sessions turned out. Rows are only added.
+session_grades = Table(
+    "session_grades",
+    metadata,
+    tenant_key(),
+    Column("id", Text, nullable=False, primary_key=True),
+    text_column("session_id"),
+    enum_column("outcome", Outcome),
+    Column("reward", Float),
+    enum_column("source", GradeSource),
+    text_column("grader"),
+    text_column("comment"),
+    int64_column("graded_at"),
+    time_column("recorded_at"),
+    ForeignKeyConstraint(["tenant_id", "session_id"], ["sessions.tenant_id", "sessions.id"]),
+    Index("session_grades_by_session", "tenant_id", "session_id"),
+    Index("session_grades_by_time", "tenant_id", "graded_at", "id"),
+    info=rows_are("grade", "id"),
 )
 
 agents = Table(

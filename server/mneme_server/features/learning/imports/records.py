@@ -11,7 +11,7 @@ from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.features.events.event_types import EventPart, traits_of
 from mneme_server.features.events.history import EventDigest
-from mneme_server.features.events.model import Session, SessionFilter, Severity, reward_of
+from mneme_server.features.events.model import Session, SessionFilter, Severity
 from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.skills.model import Episode, EpisodeFilter
@@ -202,7 +202,7 @@ class ExperienceRecords:
                 tags=session.tags,
             ),
             tags=session.tags,
-            reward=reward_of(session.status, session.metadata_json),
+            reward=session.worth,
             calls=self._calls(session.id) if with_calls else (),
         )
 

@@ -40,7 +40,12 @@ from mneme_server.features.proof.merkle import (
 )
 from mneme_server.features.proof.model import Leaf, LogName
 from mneme_server.features.proof.store.tables import log_leaves, log_runs, log_state, log_tiles
-from mneme_server.features.proof.versions import ItemVersion, removal_of, version_of
+from mneme_server.features.proof.versions import (
+    ItemVersion,
+    removal_of,
+    salted_version,
+    version_of,
+)
 
 
 class SqlLog:
@@ -108,6 +113,10 @@ class SqlLog:
         """Append a leaf for each."""
         first = self._append([version.commitment for version in versions])
         insert_rows(self._connection, log_leaves, self._rows(versions, first))
+
+    def add_leaves(self, kind: str, contents: Mapping[str, str]) -> None:
+        """Append a leaf for each of these contents, by their ids; see `GradeLog`."""
+        self.add([salted_version(kind, one, content) for one, content in contents.items()])
 
     def _append(self, commitments: Sequence[bytes]) -> int:
         """Append leaves to the tree; return the index of the first."""
@@ -276,6 +285,16 @@ class SqlLog:
         assert counts is not None
         of_nothing = self.size() - counts.in_runs - counts.in_rows
         return int(of_nothing + abs(counts.in_runs - counts.recallable - counts.forgotten))
+
+    def count_of(self, kind: str) -> int:
+        """Return how many leaves of a kind that keeps no salt itself were not forgotten."""
+        query = select(func.count()).select_from(log_leaves)
+        query = query.where(
+            log_leaves.c.tenant_id == self._tenant_id,
+            log_leaves.c.kind == kind,
+            log_leaves.c.forgotten_at.is_(None),
+        )
+        return int(self._connection.execute(query).scalar_one())
 
     def events_of(self, session_id: str) -> int:
         """Return how many events of a session can be recalled."""

@@ -97,6 +97,17 @@ class SqlEpisodes:
             for one in read
         ]
 
+    def judged_by_session(self, session_ids: Collection[str]) -> Sequence[Episode]:
+        """Return the episodes of these sessions of which the session said how they turned out."""
+        found: list[Episode] = []
+        for some in chunks(session_ids):
+            query = select(episodes).where(
+                episodes.c.tenant_id == self._tenant_id, episodes.c.session_id.in_(some)
+            )
+            read = read_rows(self._connection, query, _episode, kind="episode")
+            found += [one for one in read if "success" in one.filled]
+        return self._linked(found)
+
     def average_reward(self) -> float | None:
         """Return the mean of the rewards; None without episodes."""
         query = select(func.avg(episodes.c.reward)).where(episodes.c.tenant_id == self._tenant_id)

@@ -10,13 +10,17 @@ import type { Duration, DurationJson, StructJson, Timestamp, TimestampJson } fro
 import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Severity, SeverityJson } from "./common_pb.js";
 import { file_mneme_v1_common } from "./common_pb.js";
+import type { Grade, GradeJson, GradeSource, GradeSourceJson, ListGradesRequestSchema, ListGradesResponseSchema, RecordGradesRequestSchema, RecordGradesResponseSchema } from "./grade_pb.js";
+import { file_mneme_v1_grade } from "./grade_pb.js";
+import type { Outcome, OutcomeJson } from "./reflection_pb.js";
+import { file_mneme_v1_reflection } from "./reflection_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/event_service.proto.
  */
 export const file_mneme_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("ChxtbmVtZS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKfBAoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIQCghhZ2VudF9pZBgCIAEoCRISCgphZ2VudF9uYW1lGAMgASgJEg8KB3VzZXJfaWQYBCABKAkSDwoHcHJvamVjdBgFIAEoCRIMCgR0YWdzGAYgAygJEikKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBInCgZzdGF0dXMYCCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzEi4KCnN0YXJ0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X2V2ZW50X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtldmVudF9jb3VudBgMIAEoAxIXCg90b29sX2NhbGxfY291bnQYDSABKAMSEwoLZXJyb3JfY291bnQYDiABKAMSFgoObGxtX2NhbGxfY291bnQYDyABKAMSFgoOdG90YWxfY29zdF91c2QYECABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGBEgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYEiABKAMSEQoJaGVhZF9oYXNoGBMgASgJEg4KBnN5c3RlbRgUIAEoCCL4AQoFQWdlbnQSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIxCg1maXJzdF9zZWVuX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3NlZW5fYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDXNlc3Npb25fY291bnQYBSABKAMSEwoLZXZlbnRfY291bnQYBiABKAMSFwoPdG9vbF9jYWxsX2NvdW50GAcgASgDEhMKC2Vycm9yX2NvdW50GAggASgDEhYKDnRvdGFsX2Nvc3RfdXNkGAkgASgBIvsDCghOZXdFdmVudBIMCgJpZBgBIAEoCUIAEhQKCnNlc3Npb25faWQYAiABKAlCABISCghhZ2VudF9pZBgDIAEoCUIAEhQKCmV2ZW50X3R5cGUYBCABKAlCABImCghzZXZlcml0eRgFIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5QgASLwoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIAEg4KBHRleHQYByABKAlCABIqCgdwYXlsb2FkGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEisKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEg4KBG5hbWUYCiABKAlCABIRCgdjYWxsX2lkGAsgASgJQgASDwoFZXJyb3IYDCABKAlCABIPCgVtb2RlbBgNIAEoCUIAEhYKDGlucHV0X3Rva2VucxgOIAEoA0IAEhcKDW91dHB1dF90b2tlbnMYDyABKANCABISCghjb3N0X3VzZBgQIAEoAUIAEi0KCGR1cmF0aW9uGBEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgASFwoKc2VhcmNoYWJsZRgSIAEoCEgAiAEBQg0KC19zZWFyY2hhYmxlIuAECgVFdmVudBIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGFnZW50X2lkGAMgASgJEhQKCmV2ZW50X3R5cGUYBCABKAlCABIkCghzZXZlcml0eRgFIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Ei0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGV4dBgHIAEoCRIoCgdwYXlsb2FkGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDAoEbmFtZRgKIAEoCRIPCgdjYWxsX2lkGAsgASgJEg0KBWVycm9yGAwgASgJEg0KBW1vZGVsGA0gASgJEhQKDGlucHV0X3Rva2VucxgOIAEoAxIVCg1vdXRwdXRfdG9rZW5zGA8gASgDEhAKCGNvc3RfdXNkGBAgASgBEisKCGR1cmF0aW9uGBEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnNlYXJjaGFibGUYEiABKAgSEAoIc2VxdWVuY2UYEyABKAMSLwoLcmVjb3JkZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByZXZfaGFzaBgVIAEoCRIMCgRoYXNoGBYgASgJEhQKDGhhc2hfdmVyc2lvbhgXIAEoBRIMCgRzYWx0GBggASgMEhIKCmNvbW1pdG1lbnQYGSABKAki6gEKE1N0YXJ0U2Vzc2lvblJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhIKCGFnZW50X2lkGAIgASgJQgASFAoKYWdlbnRfbmFtZRgDIAEoCUIAEhEKB3VzZXJfaWQYBCABKAlCABIRCgdwcm9qZWN0GAUgASgJQgASDgoEdGFncxgGIAMoCUIAEisKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEjAKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgAiOgoUU3RhcnRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24ihAEKEUVuZFNlc3Npb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIpCgZzdGF0dXMYAiABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzQgASLgoIZW5kZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgAiOAoSRW5kU2Vzc2lvblJlc3BvbnNlEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uIlEKE1JlY29yZEV2ZW50c1JlcXVlc3QSJAoGZXZlbnRzGAEgAygLMhIubW5lbWUudjEuTmV3RXZlbnRCABIUCgx3YWl0X2luZGV4ZWQYAiABKAgiTQoMRXZlbnRSZWNlaXB0EgoKAmlkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgDEgwKBGhhc2gYAyABKAkSEQoJZHVwbGljYXRlGAQgASgIInEKFFJlY29yZEV2ZW50c1Jlc3BvbnNlEigKCHJlY2VpcHRzGAEgAygLMhYubW5lbWUudjEuRXZlbnRSZWNlaXB0EhYKDnJlY29yZGVkX2NvdW50GAIgASgFEhcKD2R1cGxpY2F0ZV9jb3VudBgDIAEoBSI6ChNTdHJlYW1FdmVudHNSZXF1ZXN0EiMKBWV2ZW50GAEgASgLMhIubW5lbWUudjEuTmV3RXZlbnRCACJjChRTdHJlYW1FdmVudHNSZXNwb25zZRIWCg5yZWNvcmRlZF9jb3VudBgBIAEoAxIXCg9kdXBsaWNhdGVfY291bnQYAiABKAMSGgoSYWNrbm93bGVkZ2VkX2NvdW50GAMgASgDIikKEUdldFNlc3Npb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCACI4ChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24i3wIKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFwoIYWdlbnRfaWQYASABKAlCAEgAiAEBEhYKB3VzZXJfaWQYAiABKAlCAEgBiAEBEhYKB3Byb2plY3QYAyABKAlCAEgCiAEBEikKBnN0YXR1cxgEIAEoDjIXLm1uZW1lLnYxLlNlc3Npb25TdGF0dXNCABIOCgR0YWdzGAUgAygJQgASLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKCXBhZ2Vfc2l6ZRgIIAEoBUIAEhQKCnBhZ2VfdG9rZW4YCSABKAlCABIWCg5pbmNsdWRlX3N5c3RlbRgKIAEoCEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWRCCgoIX3Byb2plY3QiaAoUTGlzdFNlc3Npb25zUmVzcG9uc2USIwoIc2Vzc2lvbnMYASADKAsyES5tbmVtZS52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgDIvcCChFMaXN0RXZlbnRzUmVxdWVzdBIZCgpzZXNzaW9uX2lkGAEgASgJQgBIAIgBARIXCghhZ2VudF9pZBgCIAEoCUIASAGIAQESFQoLZXZlbnRfdHlwZXMYAyADKAlCABIqCgxtaW5fc2V2ZXJpdHkYBCABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIAEg4KBG5hbWUYBSABKAlCABIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZGVzY2VuZGluZxgIIAEoCBITCglwYWdlX3NpemUYCSABKAVCABIUCgpwYWdlX3Rva2VuGAogASgJQgASFgoHcHJvamVjdBgLIAEoCUIASAKIAQFCDQoLX3Nlc3Npb25faWRCCwoJX2FnZW50X2lkQgoKCF9wcm9qZWN0Ik4KEkxpc3RFdmVudHNSZXNwb25zZRIfCgZldmVudHMYASADKAsyDy5tbmVtZS52MS5FdmVudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPgoRTGlzdEFnZW50c1JlcXVlc3QSEwoJcGFnZV9zaXplGAEgASgFQgASFAoKcGFnZV90b2tlbhgCIAEoCUIAIk4KEkxpc3RBZ2VudHNSZXNwb25zZRIfCgZhZ2VudHMYASADKAsyDy5tbmVtZS52MS5BZ2VudBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki4wEKEldhdGNoRXZlbnRzUmVxdWVzdBIZCgpzZXNzaW9uX2lkGAEgASgJQgBIAIgBARIXCghhZ2VudF9pZBgCIAEoCUIASAGIAQESFQoLZXZlbnRfdHlwZXMYAyADKAlCABIqCgxtaW5fc2V2ZXJpdHkYBCABKA4yEi5tbmVtZS52MS5TZXZlcml0eUIAEhYKDGFmdGVyX2N1cnNvchgFIAEoCUIAEhYKB3Byb2plY3QYBiABKAlCAEgCiAEBQg0KC19zZXNzaW9uX2lkQgsKCV9hZ2VudF9pZEIKCghfcHJvamVjdCJFChNXYXRjaEV2ZW50c1Jlc3BvbnNlEh4KBWV2ZW50GAEgASgLMg8ubW5lbWUudjEuRXZlbnQSDgoGY3Vyc29yGAIgASgJIj8KE1ZlcmlmeUV2ZW50c1JlcXVlc3QSGQoKc2Vzc2lvbl9pZBgBIAEoCUIASACIAQFCDQoLX3Nlc3Npb25faWQiVQoLQnJva2VuQ2hhaW4SEgoKc2Vzc2lvbl9pZBgBIAEoCRIQCghldmVudF9pZBgCIAEoCRIQCghzZXF1ZW5jZRgDIAEoAxIOCgZyZWFzb24YBCABKAkiyAEKFFZlcmlmeUV2ZW50c1Jlc3BvbnNlEg0KBXZhbGlkGAEgASgIEhgKEHNlc3Npb25zX2NoZWNrZWQYAiABKAMSFgoOZXZlbnRzX2NoZWNrZWQYAyABKAMSLAoNYnJva2VuX2NoYWlucxgEIAMoCzIVLm1uZW1lLnYxLkJyb2tlbkNoYWluEhQKDGJyb2tlbl9jb3VudBgFIAEoAxIRCgloZWFkX2hhc2gYBiABKAkSGAoQZXZlbnRzX2ZvcmdvdHRlbhgHIAEoAyqCAQoNU2Vzc2lvblN0YXR1cxIeChpTRVNTSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFVNFU1NJT05fU1RBVFVTX0FDVElWRRABEhwKGFNFU1NJT05fU1RBVFVTX0NPTVBMRVRFRBACEhgKFFNFU1NJT05fU1RBVFVTX0VSUk9SEAMywwYKDEV2ZW50U2VydmljZRJSCgxTdGFydFNlc3Npb24SHS5tbmVtZS52MS5TdGFydFNlc3Npb25SZXF1ZXN0Gh4ubW5lbWUudjEuU3RhcnRTZXNzaW9uUmVzcG9uc2UiA5ACABJMCgpFbmRTZXNzaW9uEhsubW5lbWUudjEuRW5kU2Vzc2lvblJlcXVlc3QaHC5tbmVtZS52MS5FbmRTZXNzaW9uUmVzcG9uc2UiA5ACAhJSCgxSZWNvcmRFdmVudHMSHS5tbmVtZS52MS5SZWNvcmRFdmVudHNSZXF1ZXN0Gh4ubW5lbWUudjEuUmVjb3JkRXZlbnRzUmVzcG9uc2UiA5ACABJWCgxTdHJlYW1FdmVudHMSHS5tbmVtZS52MS5TdHJlYW1FdmVudHNSZXF1ZXN0Gh4ubW5lbWUudjEuU3RyZWFtRXZlbnRzUmVzcG9uc2UiA5ACACgBMAESTAoKR2V0U2Vzc2lvbhIbLm1uZW1lLnYxLkdldFNlc3Npb25SZXF1ZXN0GhwubW5lbWUudjEuR2V0U2Vzc2lvblJlc3BvbnNlIgOQAgESUgoMTGlzdFNlc3Npb25zEh0ubW5lbWUudjEuTGlzdFNlc3Npb25zUmVxdWVzdBoeLm1uZW1lLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgOQAgESTAoKTGlzdEV2ZW50cxIbLm1uZW1lLnYxLkxpc3RFdmVudHNSZXF1ZXN0GhwubW5lbWUudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIgOQAgESTAoKTGlzdEFnZW50cxIbLm1uZW1lLnYxLkxpc3RBZ2VudHNSZXF1ZXN0GhwubW5lbWUudjEuTGlzdEFnZW50c1Jlc3BvbnNlIgOQAgESUQoLV2F0Y2hFdmVudHMSHC5tbmVtZS52MS5XYXRjaEV2ZW50c1JlcXVlc3QaHS5tbmVtZS52MS5XYXRjaEV2ZW50c1Jlc3BvbnNlIgOQAgEwARJSCgxWZXJpZnlFdmVudHMSHS5tbmVtZS52MS5WZXJpZnlFdmVudHNSZXF1ZXN0Gh4ubW5lbWUudjEuVmVyaWZ5RXZlbnRzUmVzcG9uc2UiA5ACARoAYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common]);
+  fileDesc("ChxtbmVtZS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEghtbmVtZS52MSKOBQoHU2Vzc2lvbhIKCgJpZBgBIAEoCRIQCghhZ2VudF9pZBgCIAEoCRISCgphZ2VudF9uYW1lGAMgASgJEg8KB3VzZXJfaWQYBCABKAkSDwoHcHJvamVjdBgFIAEoCRIMCgR0YWdzGAYgAygJEikKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBInCgZzdGF0dXMYCCABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzEi4KCnN0YXJ0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X2V2ZW50X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtldmVudF9jb3VudBgMIAEoAxIXCg90b29sX2NhbGxfY291bnQYDSABKAMSEwoLZXJyb3JfY291bnQYDiABKAMSFgoObGxtX2NhbGxfY291bnQYDyABKAMSFgoOdG90YWxfY29zdF91c2QYECABKAESGgoSdG90YWxfaW5wdXRfdG9rZW5zGBEgASgDEhsKE3RvdGFsX291dHB1dF90b2tlbnMYEiABKAMSEQoJaGVhZF9oYXNoGBMgASgJEg4KBnN5c3RlbRgUIAEoCBIiCgdvdXRjb21lGBUgASgOMhEubW5lbWUudjEuT3V0Y29tZRIpCgpvdXRjb21lX2J5GBYgASgOMhUubW5lbWUudjEuR3JhZGVTb3VyY2USEwoGcmV3YXJkGBcgASgBSACIAQFCCQoHX3Jld2FyZCL4AQoFQWdlbnQSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIxCg1maXJzdF9zZWVuX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxsYXN0X3NlZW5fYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDXNlc3Npb25fY291bnQYBSABKAMSEwoLZXZlbnRfY291bnQYBiABKAMSFwoPdG9vbF9jYWxsX2NvdW50GAcgASgDEhMKC2Vycm9yX2NvdW50GAggASgDEhYKDnRvdGFsX2Nvc3RfdXNkGAkgASgBIvsDCghOZXdFdmVudBIMCgJpZBgBIAEoCUIAEhQKCnNlc3Npb25faWQYAiABKAlCABISCghhZ2VudF9pZBgDIAEoCUIAEhQKCmV2ZW50X3R5cGUYBCABKAlCABImCghzZXZlcml0eRgFIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5QgASLwoJdGltZXN0YW1wGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIAEg4KBHRleHQYByABKAlCABIqCgdwYXlsb2FkGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEisKCG1ldGFkYXRhGAkgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEg4KBG5hbWUYCiABKAlCABIRCgdjYWxsX2lkGAsgASgJQgASDwoFZXJyb3IYDCABKAlCABIPCgVtb2RlbBgNIAEoCUIAEhYKDGlucHV0X3Rva2VucxgOIAEoA0IAEhcKDW91dHB1dF90b2tlbnMYDyABKANCABISCghjb3N0X3VzZBgQIAEoAUIAEi0KCGR1cmF0aW9uGBEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQgASFwoKc2VhcmNoYWJsZRgSIAEoCEgAiAEBQg0KC19zZWFyY2hhYmxlIuAECgVFdmVudBIKCgJpZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGFnZW50X2lkGAMgASgJEhQKCmV2ZW50X3R5cGUYBCABKAlCABIkCghzZXZlcml0eRgFIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5Ei0KCXRpbWVzdGFtcBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGV4dBgHIAEoCRIoCgdwYXlsb2FkGAggASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIpCghtZXRhZGF0YRgJIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSDAoEbmFtZRgKIAEoCRIPCgdjYWxsX2lkGAsgASgJEg0KBWVycm9yGAwgASgJEg0KBW1vZGVsGA0gASgJEhQKDGlucHV0X3Rva2VucxgOIAEoAxIVCg1vdXRwdXRfdG9rZW5zGA8gASgDEhAKCGNvc3RfdXNkGBAgASgBEisKCGR1cmF0aW9uGBEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhIKCnNlYXJjaGFibGUYEiABKAgSEAoIc2VxdWVuY2UYEyABKAMSLwoLcmVjb3JkZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByZXZfaGFzaBgVIAEoCRIMCgRoYXNoGBYgASgJEhQKDGhhc2hfdmVyc2lvbhgXIAEoBRIMCgRzYWx0GBggASgMEhIKCmNvbW1pdG1lbnQYGSABKAki6gEKE1N0YXJ0U2Vzc2lvblJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhIKCGFnZW50X2lkGAIgASgJQgASFAoKYWdlbnRfbmFtZRgDIAEoCUIAEhEKB3VzZXJfaWQYBCABKAlCABIRCgdwcm9qZWN0GAUgASgJQgASDgoEdGFncxgGIAMoCUIAEisKCG1ldGFkYXRhGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEjAKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgAiOgoUU3RhcnRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24ilgEKEUVuZFNlc3Npb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIpCgZzdGF0dXMYAiABKA4yFy5tbmVtZS52MS5TZXNzaW9uU3RhdHVzQgASLgoIZW5kZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASEAoIb2JzZXJ2ZWQYBCABKAgiOAoSRW5kU2Vzc2lvblJlc3BvbnNlEiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uIoYCChNHcmFkZVNlc3Npb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCABIkCgdvdXRjb21lGAIgASgOMhEubW5lbWUudjEuT3V0Y29tZUIAEhUKBnJld2FyZBgDIAEoAUIASACIAQESJwoGc291cmNlGAQgASgOMhUubW5lbWUudjEuR3JhZGVTb3VyY2VCABIQCgZncmFkZXIYBSABKAlCABIRCgdjb21tZW50GAYgASgJQgASLwoJZ3JhZGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIAEhIKCGdyYWRlX2lkGAggASgJQgBCCQoHX3Jld2FyZCJaChRHcmFkZVNlc3Npb25SZXNwb25zZRIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIeCgVncmFkZRgCIAEoCzIPLm1uZW1lLnYxLkdyYWRlImMKE1JlY29yZEV2ZW50c1JlcXVlc3QSJAoGZXZlbnRzGAEgAygLMhIubW5lbWUudjEuTmV3RXZlbnRCABIUCgx3YWl0X2luZGV4ZWQYAiABKAgSEAoIb2JzZXJ2ZWQYAyABKAgiTQoMRXZlbnRSZWNlaXB0EgoKAmlkGAEgASgJEhAKCHNlcXVlbmNlGAIgASgDEgwKBGhhc2gYAyABKAkSEQoJZHVwbGljYXRlGAQgASgIInEKFFJlY29yZEV2ZW50c1Jlc3BvbnNlEigKCHJlY2VpcHRzGAEgAygLMhYubW5lbWUudjEuRXZlbnRSZWNlaXB0EhYKDnJlY29yZGVkX2NvdW50GAIgASgFEhcKD2R1cGxpY2F0ZV9jb3VudBgDIAEoBSI6ChNTdHJlYW1FdmVudHNSZXF1ZXN0EiMKBWV2ZW50GAEgASgLMhIubW5lbWUudjEuTmV3RXZlbnRCACJjChRTdHJlYW1FdmVudHNSZXNwb25zZRIWCg5yZWNvcmRlZF9jb3VudBgBIAEoAxIXCg9kdXBsaWNhdGVfY291bnQYAiABKAMSGgoSYWNrbm93bGVkZ2VkX2NvdW50GAMgASgDIikKEUdldFNlc3Npb25SZXF1ZXN0EhQKCnNlc3Npb25faWQYASABKAlCACI4ChJHZXRTZXNzaW9uUmVzcG9uc2USIgoHc2Vzc2lvbhgBIAEoCzIRLm1uZW1lLnYxLlNlc3Npb24ihQMKE0xpc3RTZXNzaW9uc1JlcXVlc3QSFwoIYWdlbnRfaWQYASABKAlCAEgAiAEBEhYKB3VzZXJfaWQYAiABKAlCAEgBiAEBEhYKB3Byb2plY3QYAyABKAlCAEgCiAEBEikKBnN0YXR1cxgEIAEoDjIXLm1uZW1lLnYxLlNlc3Npb25TdGF0dXNCABIOCgR0YWdzGAUgAygJQgASLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKCXBhZ2Vfc2l6ZRgIIAEoBUIAEhQKCnBhZ2VfdG9rZW4YCSABKAlCABIWCg5pbmNsdWRlX3N5c3RlbRgKIAEoCBIkCgdvdXRjb21lGAsgASgOMhEubW5lbWUudjEuT3V0Y29tZUIAQgsKCV9hZ2VudF9pZEIKCghfdXNlcl9pZEIKCghfcHJvamVjdCJoChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIjCghzZXNzaW9ucxgBIAMoCzIRLm1uZW1lLnYxLlNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMi9wIKEUxpc3RFdmVudHNSZXF1ZXN0EhkKCnNlc3Npb25faWQYASABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAIgASgJQgBIAYgBARIVCgtldmVudF90eXBlcxgDIAMoCUIAEioKDG1pbl9zZXZlcml0eRgEIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5QgASDgoEbmFtZRgFIAEoCUIAEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpkZXNjZW5kaW5nGAggASgIEhMKCXBhZ2Vfc2l6ZRgJIAEoBUIAEhQKCnBhZ2VfdG9rZW4YCiABKAlCABIWCgdwcm9qZWN0GAsgASgJQgBIAogBAUINCgtfc2Vzc2lvbl9pZEILCglfYWdlbnRfaWRCCgoIX3Byb2plY3QiTgoSTGlzdEV2ZW50c1Jlc3BvbnNlEh8KBmV2ZW50cxgBIAMoCzIPLm1uZW1lLnYxLkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI+ChFMaXN0QWdlbnRzUmVxdWVzdBITCglwYWdlX3NpemUYASABKAVCABIUCgpwYWdlX3Rva2VuGAIgASgJQgAiTgoSTGlzdEFnZW50c1Jlc3BvbnNlEh8KBmFnZW50cxgBIAMoCzIPLm1uZW1lLnYxLkFnZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLjAQoSV2F0Y2hFdmVudHNSZXF1ZXN0EhkKCnNlc3Npb25faWQYASABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAIgASgJQgBIAYgBARIVCgtldmVudF90eXBlcxgDIAMoCUIAEioKDG1pbl9zZXZlcml0eRgEIAEoDjISLm1uZW1lLnYxLlNldmVyaXR5QgASFgoMYWZ0ZXJfY3Vyc29yGAUgASgJQgASFgoHcHJvamVjdBgGIAEoCUIASAKIAQFCDQoLX3Nlc3Npb25faWRCCwoJX2FnZW50X2lkQgoKCF9wcm9qZWN0IkUKE1dhdGNoRXZlbnRzUmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy5tbmVtZS52MS5FdmVudBIOCgZjdXJzb3IYAiABKAkiPwoTVmVyaWZ5RXZlbnRzUmVxdWVzdBIZCgpzZXNzaW9uX2lkGAEgASgJQgBIAIgBAUINCgtfc2Vzc2lvbl9pZCJVCgtCcm9rZW5DaGFpbhISCgpzZXNzaW9uX2lkGAEgASgJEhAKCGV2ZW50X2lkGAIgASgJEhAKCHNlcXVlbmNlGAMgASgDEg4KBnJlYXNvbhgEIAEoCSLIAQoUVmVyaWZ5RXZlbnRzUmVzcG9uc2USDQoFdmFsaWQYASABKAgSGAoQc2Vzc2lvbnNfY2hlY2tlZBgCIAEoAxIWCg5ldmVudHNfY2hlY2tlZBgDIAEoAxIsCg1icm9rZW5fY2hhaW5zGAQgAygLMhUubW5lbWUudjEuQnJva2VuQ2hhaW4SFAoMYnJva2VuX2NvdW50GAUgASgDEhEKCWhlYWRfaGFzaBgGIAEoCRIYChBldmVudHNfZm9yZ290dGVuGAcgASgDKoIBCg1TZXNzaW9uU3RhdHVzEh4KGlNFU1NJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVU0VTU0lPTl9TVEFUVVNfQUNUSVZFEAESHAoYU0VTU0lPTl9TVEFUVVNfQ09NUExFVEVEEAISGAoUU0VTU0lPTl9TVEFUVVNfRVJST1IQAzK5CAoMRXZlbnRTZXJ2aWNlElIKDFN0YXJ0U2Vzc2lvbhIdLm1uZW1lLnYxLlN0YXJ0U2Vzc2lvblJlcXVlc3QaHi5tbmVtZS52MS5TdGFydFNlc3Npb25SZXNwb25zZSIDkAIAEkwKCkVuZFNlc3Npb24SGy5tbmVtZS52MS5FbmRTZXNzaW9uUmVxdWVzdBocLm1uZW1lLnYxLkVuZFNlc3Npb25SZXNwb25zZSIDkAICElIKDEdyYWRlU2Vzc2lvbhIdLm1uZW1lLnYxLkdyYWRlU2Vzc2lvblJlcXVlc3QaHi5tbmVtZS52MS5HcmFkZVNlc3Npb25SZXNwb25zZSIDkAIAElIKDFJlY29yZEdyYWRlcxIdLm1uZW1lLnYxLlJlY29yZEdyYWRlc1JlcXVlc3QaHi5tbmVtZS52MS5SZWNvcmRHcmFkZXNSZXNwb25zZSIDkAIAEkwKCkxpc3RHcmFkZXMSGy5tbmVtZS52MS5MaXN0R3JhZGVzUmVxdWVzdBocLm1uZW1lLnYxLkxpc3RHcmFkZXNSZXNwb25zZSIDkAIBElIKDFJlY29yZEV2ZW50cxIdLm1uZW1lLnYxLlJlY29yZEV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5SZWNvcmRFdmVudHNSZXNwb25zZSIDkAIAElYKDFN0cmVhbUV2ZW50cxIdLm1uZW1lLnYxLlN0cmVhbUV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5TdHJlYW1FdmVudHNSZXNwb25zZSIDkAIAKAEwARJMCgpHZXRTZXNzaW9uEhsubW5lbWUudjEuR2V0U2Vzc2lvblJlcXVlc3QaHC5tbmVtZS52MS5HZXRTZXNzaW9uUmVzcG9uc2UiA5ACARJSCgxMaXN0U2Vzc2lvbnMSHS5tbmVtZS52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiA5ACARJMCgpMaXN0RXZlbnRzEhsubW5lbWUudjEuTGlzdEV2ZW50c1JlcXVlc3QaHC5tbmVtZS52MS5MaXN0RXZlbnRzUmVzcG9uc2UiA5ACARJMCgpMaXN0QWdlbnRzEhsubW5lbWUudjEuTGlzdEFnZW50c1JlcXVlc3QaHC5tbmVtZS52MS5MaXN0QWdlbnRzUmVzcG9uc2UiA5ACARJRCgtXYXRjaEV2ZW50cxIcLm1uZW1lLnYxLldhdGNoRXZlbnRzUmVxdWVzdBodLm1uZW1lLnYxLldhdGNoRXZlbnRzUmVzcG9uc2UiA5ACATABElIKDFZlcmlmeUV2ZW50cxIdLm1uZW1lLnYxLlZlcmlmeUV2ZW50c1JlcXVlc3QaHi5tbmVtZS52MS5WZXJpZnlFdmVudHNSZXNwb25zZSIDkAIBGgBiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_grade, file_mneme_v1_reflection]);
 
 /**
  * Session is one run of an agent.
@@ -167,6 +171,28 @@ export type Session = Message<"mneme.v1.Session"> & {
    * @generated from field: bool system = 20;
    */
   system: boolean;
+
+  /**
+   * How it turned out, as `outcome_by` said; UNSPECIFIED: not known. That it
+   * ended does not say so.
+   *
+   * @generated from field: mneme.v1.Outcome outcome = 21;
+   */
+  outcome: Outcome;
+
+  /**
+   * Who said so: the agent by its status, the metadata, or a grade.
+   *
+   * @generated from field: mneme.v1.GradeSource outcome_by = 22;
+   */
+  outcomeBy: GradeSource;
+
+  /**
+   * How good the result was, as they said; unset where they did not.
+   *
+   * @generated from field: optional double reward = 23;
+   */
+  reward?: number;
 };
 
 /**
@@ -318,6 +344,28 @@ export type SessionJson = {
    * @generated from field: bool system = 20;
    */
   system?: boolean;
+
+  /**
+   * How it turned out, as `outcome_by` said; UNSPECIFIED: not known. That it
+   * ended does not say so.
+   *
+   * @generated from field: mneme.v1.Outcome outcome = 21;
+   */
+  outcome?: OutcomeJson;
+
+  /**
+   * Who said so: the agent by its status, the metadata, or a grade.
+   *
+   * @generated from field: mneme.v1.GradeSource outcome_by = 22;
+   */
+  outcomeBy?: GradeSourceJson;
+
+  /**
+   * How good the result was, as they said; unset where they did not.
+   *
+   * @generated from field: optional double reward = 23;
+   */
+  reward?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
 /**
@@ -1411,6 +1459,14 @@ export type EndSessionRequest = Message<"mneme.v1.EndSessionRequest"> & {
    * @generated from field: google.protobuf.Timestamp ended_at = 3;
    */
   endedAt?: Timestamp;
+
+  /**
+   * True where whoever sends this copies or watches what an agent did, as an
+   * import or a host's hook does: that the session ended then does not say how.
+   *
+   * @generated from field: bool observed = 4;
+   */
+  observed: boolean;
 };
 
 /**
@@ -1442,6 +1498,14 @@ export type EndSessionRequestJson = {
    * @generated from field: google.protobuf.Timestamp ended_at = 3;
    */
   endedAt?: TimestampJson;
+
+  /**
+   * True where whoever sends this copies or watches what an agent did, as an
+   * import or a host's hook does: that the session ended then does not say how.
+   *
+   * @generated from field: bool observed = 4;
+   */
+  observed?: boolean;
 };
 
 /**
@@ -1487,6 +1551,204 @@ export const EndSessionResponseSchema: GenMessage<EndSessionResponse, {jsonType:
   messageDesc(file_mneme_v1_event_service, 7);
 
 /**
+ * A request to grade a session. It needs an outcome or a reward.
+ *
+ * @generated from message mneme.v1.GradeSessionRequest
+ */
+export type GradeSessionRequest = Message<"mneme.v1.GradeSessionRequest"> & {
+  /**
+   * The session.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * How it turned out; unset: SUCCESS for a reward of at least 0.5, else
+   * FAILURE.
+   *
+   * @generated from field: mneme.v1.Outcome outcome = 2;
+   */
+  outcome: Outcome;
+
+  /**
+   * How good the result was, by custom from 0 to 1.
+   * -1,000,000,000 to 10^9.
+   *
+   * @generated from field: optional double reward = 3;
+   */
+  reward?: number;
+
+  /**
+   * Whether a person says so.
+   * GRADER or PERSON. Default: GRADER.
+   *
+   * @generated from field: mneme.v1.GradeSource source = 4;
+   */
+  source: GradeSource;
+
+  /**
+   * Who: a name, a test suite, a model.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string grader = 5;
+   */
+  grader: string;
+
+  /**
+   * Why.
+   * Up to 4,096 characters.
+   *
+   * @generated from field: string comment = 6;
+   */
+  comment: string;
+
+  /**
+   * When it was graded; unset: now.
+   * From 1970 to 9999.
+   *
+   * @generated from field: google.protobuf.Timestamp graded_at = 7;
+   */
+  gradedAt?: Timestamp;
+
+  /**
+   * The grade's id. Choose it yourself to make retries harmless.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string grade_id = 8;
+   */
+  gradeId: string;
+};
+
+/**
+ * A request to grade a session. It needs an outcome or a reward.
+ *
+ * @generated from message mneme.v1.GradeSessionRequest
+ */
+export type GradeSessionRequestJson = {
+  /**
+   * The session.
+   * Required; up to 200 characters, on one line.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId?: string;
+
+  /**
+   * How it turned out; unset: SUCCESS for a reward of at least 0.5, else
+   * FAILURE.
+   *
+   * @generated from field: mneme.v1.Outcome outcome = 2;
+   */
+  outcome?: OutcomeJson;
+
+  /**
+   * How good the result was, by custom from 0 to 1.
+   * -1,000,000,000 to 10^9.
+   *
+   * @generated from field: optional double reward = 3;
+   */
+  reward?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Whether a person says so.
+   * GRADER or PERSON. Default: GRADER.
+   *
+   * @generated from field: mneme.v1.GradeSource source = 4;
+   */
+  source?: GradeSourceJson;
+
+  /**
+   * Who: a name, a test suite, a model.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string grader = 5;
+   */
+  grader?: string;
+
+  /**
+   * Why.
+   * Up to 4,096 characters.
+   *
+   * @generated from field: string comment = 6;
+   */
+  comment?: string;
+
+  /**
+   * When it was graded; unset: now.
+   * From 1970 to 9999.
+   *
+   * @generated from field: google.protobuf.Timestamp graded_at = 7;
+   */
+  gradedAt?: TimestampJson;
+
+  /**
+   * The grade's id. Choose it yourself to make retries harmless.
+   * Up to 200 characters, on one line.
+   *
+   * @generated from field: string grade_id = 8;
+   */
+  gradeId?: string;
+};
+
+/**
+ * Describes the message mneme.v1.GradeSessionRequest.
+ * Use `create(GradeSessionRequestSchema)` to create a new message.
+ */
+export const GradeSessionRequestSchema: GenMessage<GradeSessionRequest, {jsonType: GradeSessionRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_event_service, 8);
+
+/**
+ * The graded session.
+ *
+ * @generated from message mneme.v1.GradeSessionResponse
+ */
+export type GradeSessionResponse = Message<"mneme.v1.GradeSessionResponse"> & {
+  /**
+   * The session as it is now: another's grade may count for more.
+   *
+   * @generated from field: mneme.v1.Session session = 1;
+   */
+  session?: Session;
+
+  /**
+   * The grade.
+   *
+   * @generated from field: mneme.v1.Grade grade = 2;
+   */
+  grade?: Grade;
+};
+
+/**
+ * The graded session.
+ *
+ * @generated from message mneme.v1.GradeSessionResponse
+ */
+export type GradeSessionResponseJson = {
+  /**
+   * The session as it is now: another's grade may count for more.
+   *
+   * @generated from field: mneme.v1.Session session = 1;
+   */
+  session?: SessionJson;
+
+  /**
+   * The grade.
+   *
+   * @generated from field: mneme.v1.Grade grade = 2;
+   */
+  grade?: GradeJson;
+};
+
+/**
+ * Describes the message mneme.v1.GradeSessionResponse.
+ * Use `create(GradeSessionResponseSchema)` to create a new message.
+ */
+export const GradeSessionResponseSchema: GenMessage<GradeSessionResponse, {jsonType: GradeSessionResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_event_service, 9);
+
+/**
  * A request to record events.
  *
  * @generated from message mneme.v1.RecordEventsRequest
@@ -1507,6 +1769,14 @@ export type RecordEventsRequest = Message<"mneme.v1.RecordEventsRequest"> & {
    * @generated from field: bool wait_indexed = 2;
    */
   waitIndexed: boolean;
+
+  /**
+   * True where whoever sends this copies or watches what an agent did: a
+   * session_ended event then ends its session, and does not say how.
+   *
+   * @generated from field: bool observed = 3;
+   */
+  observed: boolean;
 };
 
 /**
@@ -1530,6 +1800,14 @@ export type RecordEventsRequestJson = {
    * @generated from field: bool wait_indexed = 2;
    */
   waitIndexed?: boolean;
+
+  /**
+   * True where whoever sends this copies or watches what an agent did: a
+   * session_ended event then ends its session, and does not say how.
+   *
+   * @generated from field: bool observed = 3;
+   */
+  observed?: boolean;
 };
 
 /**
@@ -1537,7 +1815,7 @@ export type RecordEventsRequestJson = {
  * Use `create(RecordEventsRequestSchema)` to create a new message.
  */
 export const RecordEventsRequestSchema: GenMessage<RecordEventsRequest, {jsonType: RecordEventsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 8);
+  messageDesc(file_mneme_v1_event_service, 10);
 
 /**
  * EventReceipt says what became of one event.
@@ -1614,7 +1892,7 @@ export type EventReceiptJson = {
  * Use `create(EventReceiptSchema)` to create a new message.
  */
 export const EventReceiptSchema: GenMessage<EventReceipt, {jsonType: EventReceiptJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 9);
+  messageDesc(file_mneme_v1_event_service, 11);
 
 /**
  * What became of the events.
@@ -1677,7 +1955,7 @@ export type RecordEventsResponseJson = {
  * Use `create(RecordEventsResponseSchema)` to create a new message.
  */
 export const RecordEventsResponseSchema: GenMessage<RecordEventsResponse, {jsonType: RecordEventsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 10);
+  messageDesc(file_mneme_v1_event_service, 12);
 
 /**
  * One event of a stream to record.
@@ -1714,7 +1992,7 @@ export type StreamEventsRequestJson = {
  * Use `create(StreamEventsRequestSchema)` to create a new message.
  */
 export const StreamEventsRequestSchema: GenMessage<StreamEventsRequest, {jsonType: StreamEventsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 11);
+  messageDesc(file_mneme_v1_event_service, 13);
 
 /**
  * An acknowledgement. Its counts are of the whole stream so far, so the last
@@ -1781,7 +2059,7 @@ export type StreamEventsResponseJson = {
  * Use `create(StreamEventsResponseSchema)` to create a new message.
  */
 export const StreamEventsResponseSchema: GenMessage<StreamEventsResponse, {jsonType: StreamEventsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 12);
+  messageDesc(file_mneme_v1_event_service, 14);
 
 /**
  * A request for a session.
@@ -1818,7 +2096,7 @@ export type GetSessionRequestJson = {
  * Use `create(GetSessionRequestSchema)` to create a new message.
  */
 export const GetSessionRequestSchema: GenMessage<GetSessionRequest, {jsonType: GetSessionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 13);
+  messageDesc(file_mneme_v1_event_service, 15);
 
 /**
  * The session.
@@ -1853,7 +2131,7 @@ export type GetSessionResponseJson = {
  * Use `create(GetSessionResponseSchema)` to create a new message.
  */
 export const GetSessionResponseSchema: GenMessage<GetSessionResponse, {jsonType: GetSessionResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 14);
+  messageDesc(file_mneme_v1_event_service, 16);
 
 /**
  * A request for sessions. Filters that are left out do not filter; given ones must all
@@ -1937,6 +2215,13 @@ export type ListSessionsRequest = Message<"mneme.v1.ListSessionsRequest"> & {
    * @generated from field: bool include_system = 10;
    */
   includeSystem: boolean;
+
+  /**
+   * That turned out so; unset: any, known or not.
+   *
+   * @generated from field: mneme.v1.Outcome outcome = 11;
+   */
+  outcome: Outcome;
 };
 
 /**
@@ -2021,6 +2306,13 @@ export type ListSessionsRequestJson = {
    * @generated from field: bool include_system = 10;
    */
   includeSystem?: boolean;
+
+  /**
+   * That turned out so; unset: any, known or not.
+   *
+   * @generated from field: mneme.v1.Outcome outcome = 11;
+   */
+  outcome?: OutcomeJson;
 };
 
 /**
@@ -2028,7 +2320,7 @@ export type ListSessionsRequestJson = {
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest, {jsonType: ListSessionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 15);
+  messageDesc(file_mneme_v1_event_service, 17);
 
 /**
  * A page of sessions.
@@ -2091,7 +2383,7 @@ export type ListSessionsResponseJson = {
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse, {jsonType: ListSessionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 16);
+  messageDesc(file_mneme_v1_event_service, 18);
 
 /**
  * A request for events. Filters that are left out do not filter; given ones must all match.
@@ -2290,7 +2582,7 @@ export type ListEventsRequestJson = {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest, {jsonType: ListEventsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 17);
+  messageDesc(file_mneme_v1_event_service, 19);
 
 /**
  * A page of events.
@@ -2339,7 +2631,7 @@ export type ListEventsResponseJson = {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse, {jsonType: ListEventsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 18);
+  messageDesc(file_mneme_v1_event_service, 20);
 
 /**
  * A request for agents.
@@ -2392,7 +2684,7 @@ export type ListAgentsRequestJson = {
  * Use `create(ListAgentsRequestSchema)` to create a new message.
  */
 export const ListAgentsRequestSchema: GenMessage<ListAgentsRequest, {jsonType: ListAgentsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 19);
+  messageDesc(file_mneme_v1_event_service, 21);
 
 /**
  * A page of agents.
@@ -2441,7 +2733,7 @@ export type ListAgentsResponseJson = {
  * Use `create(ListAgentsResponseSchema)` to create a new message.
  */
 export const ListAgentsResponseSchema: GenMessage<ListAgentsResponse, {jsonType: ListAgentsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 20);
+  messageDesc(file_mneme_v1_event_service, 22);
 
 /**
  * A request to follow events. Filters that are left out do not filter; given ones must all
@@ -2572,7 +2864,7 @@ export type WatchEventsRequestJson = {
  * Use `create(WatchEventsRequestSchema)` to create a new message.
  */
 export const WatchEventsRequestSchema: GenMessage<WatchEventsRequest, {jsonType: WatchEventsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 21);
+  messageDesc(file_mneme_v1_event_service, 23);
 
 /**
  * One recorded event.
@@ -2625,7 +2917,7 @@ export type WatchEventsResponseJson = {
  * Use `create(WatchEventsResponseSchema)` to create a new message.
  */
 export const WatchEventsResponseSchema: GenMessage<WatchEventsResponse, {jsonType: WatchEventsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 22);
+  messageDesc(file_mneme_v1_event_service, 24);
 
 /**
  * A request to verify hash chains.
@@ -2662,7 +2954,7 @@ export type VerifyEventsRequestJson = {
  * Use `create(VerifyEventsRequestSchema)` to create a new message.
  */
 export const VerifyEventsRequestSchema: GenMessage<VerifyEventsRequest, {jsonType: VerifyEventsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 23);
+  messageDesc(file_mneme_v1_event_service, 25);
 
 /**
  * BrokenChain names the first event of a session that does not verify.
@@ -2741,7 +3033,7 @@ export type BrokenChainJson = {
  * Use `create(BrokenChainSchema)` to create a new message.
  */
 export const BrokenChainSchema: GenMessage<BrokenChain, {jsonType: BrokenChainJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 24);
+  messageDesc(file_mneme_v1_event_service, 26);
 
 /**
  * What the walk found.
@@ -2862,10 +3154,11 @@ export type VerifyEventsResponseJson = {
  * Use `create(VerifyEventsResponseSchema)` to create a new message.
  */
 export const VerifyEventsResponseSchema: GenMessage<VerifyEventsResponse, {jsonType: VerifyEventsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_event_service, 25);
+  messageDesc(file_mneme_v1_event_service, 27);
 
 /**
- * SessionStatus says whether a session is active, and how it ended.
+ * SessionStatus says whether a session is active, and how its agent says that it
+ * ended. How it turned out is its outcome.
  *
  * @generated from enum mneme.v1.SessionStatus
  */
@@ -2900,7 +3193,8 @@ export enum SessionStatus {
 }
 
 /**
- * SessionStatus says whether a session is active, and how it ended.
+ * SessionStatus says whether a session is active, and how its agent says that it
+ * ended. How it turned out is its outcome.
  *
  * @generated from enum mneme.v1.SessionStatus
  */
@@ -2952,6 +3246,55 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof EndSessionRequestSchema;
     output: typeof EndSessionResponseSchema;
+  },
+  /**
+   * Says how a session turned out: at any time, also long after it ended. What
+   * was said before stays; of several the one counts that `GradeSource` puts
+   * first. Everything that depends on it follows: the session's summary, what
+   * agents are told of it, analyses, and episodes that were made of it.
+   *
+   * Scope: write. Repeatable: with `grade_id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when it
+   * has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+   * ALREADY_EXISTS when the id is taken by another grade.
+   *
+   * @generated from rpc mneme.v1.EventService.GradeSession
+   */
+  gradeSession: {
+    methodKind: "unary";
+    input: typeof GradeSessionRequestSchema;
+    output: typeof GradeSessionResponseSchema;
+  },
+  /**
+   * Records a batch of grades, all or none, as GradeSession does each. A grade
+   * that is sent again with the same id is reported as a duplicate and changes
+   * nothing.
+   *
+   * Scope: write. Repeatable: with `grades.id`, which the clients fill in.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (MISSING_REQUIRED_FIELD) when one
+   * has neither an outcome nor a reward; NOT_FOUND (SESSION_NOT_FOUND);
+   * ALREADY_EXISTS when an id is taken by another grade.
+   *
+   * @generated from rpc mneme.v1.EventService.RecordGrades
+   */
+  recordGrades: {
+    methodKind: "unary";
+    input: typeof RecordGradesRequestSchema;
+    output: typeof RecordGradesResponseSchema;
+  },
+  /**
+   * Lists grades, most recently graded first.
+   *
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT; INVALID_ARGUMENT (INVALID_FILTER) when the page
+   * token is damaged or was made for other filters.
+   *
+   * @generated from rpc mneme.v1.EventService.ListGrades
+   */
+  listGrades: {
+    methodKind: "unary";
+    input: typeof ListGradesRequestSchema;
+    output: typeof ListGradesResponseSchema;
   },
   /**
    * Records a batch of events, all or none, in the order given. A session that

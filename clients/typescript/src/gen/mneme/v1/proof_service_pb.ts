@@ -297,7 +297,7 @@ export type GetInclusionProofRequest = Message<"mneme.v1.GetInclusionProofReques
   leafIndex: bigint;
 
   /**
-   * The kind of memory of an item, in upper or lower case.
+   * The kind of memory of an item, in upper or lower case; or "grade".
    * Kinds: "event", "lesson", "reflection", "knowledge", "session", "memory",
    * "episode", "skill".
    * Of the form `^([A-Za-z][A-Za-z_]{0,31})?$`.
@@ -338,7 +338,7 @@ export type GetInclusionProofRequestJson = {
   leafIndex?: string;
 
   /**
-   * The kind of memory of an item, in upper or lower case.
+   * The kind of memory of an item, in upper or lower case; or "grade".
    * Kinds: "event", "lesson", "reflection", "knowledge", "session", "memory",
    * "episode", "skill".
    * Of the form `^([A-Za-z][A-Za-z_]{0,31})?$`.

@@ -1697,7 +1697,7 @@ export const SummarizeReflectionsResponseSchema: GenMessage<SummarizeReflections
 export enum Outcome {
   /**
    * In a request: not allowed where an outcome is required; no filter
-   * elsewhere. In a session: not known, because it has not ended.
+   * elsewhere. In a session: not known, because nobody said.
    *
    * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
    */
