@@ -64,7 +64,7 @@ def test_a_rule_triggers_by_what_is_recorded_after_it(api: Api) -> None:
     entry = triggered(api, made)
     assert entry.current_value == pytest.approx(2 / 3)
     assert entry.threshold == 0.4
-    assert entry.message == "66.7 % of the events in the last hour are errors, more than 40 %."
+    assert entry.message == "66.7 % of the calls in the last hour failed, more than 40 %."
     assert not entry.HasField("resolved_at")
     known = api.alert.GetAlertRule(pb.GetAlertRuleRequest(rule_id=made.id)).rule
     assert known.state == pb.ALERT_STATE_TRIGGERED
@@ -96,6 +96,17 @@ def test_each_condition_measures_what_it_says(
         events_pb.EndSessionRequest(session_id="s", status=events_pb.SESSION_STATUS_ERROR)
     )
     assert triggered(api, made).current_value == pytest.approx(value)
+
+
+def test_an_error_rate_is_of_calls_and_not_of_what_is_said_beside_them(api: Api) -> None:
+    made = rule(api, "ERROR_RATE_EXCEEDS", threshold=0.5, min_events=2)
+    said = ("message", "custom", "llm_call", "llm_response", "tool_call")
+    for number in range(2):
+        record(api, *(event("x", "s", kind, call_id=f"{number}") for kind in said))
+        record(api, event("broken", "s", "tool_error", call_id=f"{number}"))
+    assert triggered(api, made).current_value == 1
+    record(api, *(event("fine", "s", "tool_response", call_id=f"{n}") for n in range(6)))
+    eventually(lambda: history(api, rule_id=made.id), lambda seen: seen[0].HasField("resolved_at"))
 
 
 def test_what_is_outside_the_scope_and_the_window_does_not_count(api: Api) -> None:

@@ -141,3 +141,23 @@ def test_what_cannot_be_tried_is_refused(api: Api, asked: dict[str, Any], field:
         api.alert.TryAlertRule(pb.TryAlertRuleRequest(**{"rule": {"condition": 4}} | asked))
     assert failure.code == grpc.StatusCode.INVALID_ARGUMENT
     assert failure.field == field
+
+
+def test_an_error_rate_of_the_past_is_of_calls_of_tools_else_of_models_else_of_events(
+    api: Api,
+) -> None:
+    record(
+        api,
+        event("go", "s", at=DAY),
+        event("hm", "s", "llm_response", at=DAY),
+        event("broken", "s", "tool_error", at=DAY),
+        event("fine", "s", "tool_response", at=DAY + 1),
+        event("hm", "s", "llm_response", at=3 * DAY),
+        event("too many", "s", "error", at=3 * DAY),
+        event("go", "s", at=3 * DAY),
+        event("go", "s", at=5 * DAY),
+        event("go", "s", at=5 * DAY),
+        *errors(5 * DAY),
+    )
+    found = tried(api, "ERROR_RATE_EXCEEDS", threshold=0.3, window_minutes=60)
+    assert [one.current_value for one in found.alerts] == pytest.approx([1 / 3, 0.5, 1])

@@ -356,8 +356,8 @@ class AlertMethods(SyncCaller):
                 again and again. Unset: the threshold. 0 to 10^12.
             min_events: It triggers only while the window holds at least this many events: one
                 failure out of one event is not a rate. For session failures, sessions that
-                ended are counted; for latencies, events that say how long they took. 1 to 10^9.
-                Default: 1.
+                ended are counted; for error rates, calls; for latencies, events that say how
+                long they took. 1 to 10^9. Default: 1.
             window_minutes: How far back it looks, in minutes. 1 to 43,200. Default: 60.
             scope: What it looks at.
             notify_channels: Whom it notifies: webhooks as `https://…` or `http://…`, addresses
@@ -881,8 +881,8 @@ class AsyncAlertMethods(AsyncCaller):
                 again and again. Unset: the threshold. 0 to 10^12.
             min_events: It triggers only while the window holds at least this many events: one
                 failure out of one event is not a rate. For session failures, sessions that
-                ended are counted; for latencies, events that say how long they took. 1 to 10^9.
-                Default: 1.
+                ended are counted; for error rates, calls; for latencies, events that say how
+                long they took. 1 to 10^9. Default: 1.
             window_minutes: How far back it looks, in minutes. 1 to 43,200. Default: 60.
             scope: What it looks at.
             notify_channels: Whom it notifies: webhooks as `https://…` or `http://…`, addresses

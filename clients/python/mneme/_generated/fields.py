@@ -139,7 +139,8 @@ class AlertRuleFields(TypedDict, total=False):
     min_events: int
     """It triggers only while the window holds at least this many events: one
     failure out of one event is not a rate. For session failures, sessions that
-    ended are counted; for latencies, events that say how long they took.
+    ended are counted; for error rates, calls; for latencies, events that say how
+    long they took.
     1 to 10^9. Default: 1.
     """
     window_minutes: int

@@ -211,7 +211,8 @@ export interface AlertRuleInit {
   /**
    * It triggers only while the window holds at least this many events: one
    * failure out of one event is not a rate. For session failures, sessions that
-   * ended are counted; for latencies, events that say how long they took.
+   * ended are counted; for error rates, calls; for latencies, events that say how
+   * long they took.
    * 1 to 10^9. Default: 1.
    */
   minEvents?: number | undefined;
@@ -5989,7 +5990,8 @@ export interface AlertRuleChanges {
   /**
    * It triggers only while the window holds at least this many events: one
    * failure out of one event is not a rate. For session failures, sessions that
-   * ended are counted; for latencies, events that say how long they took.
+   * ended are counted; for error rates, calls; for latencies, events that say how
+   * long they took.
    * 1 to 10^9. Default: 1.
    */
   minEvents?: number | undefined;

@@ -113,8 +113,8 @@ def _value(condition: AlertCondition, totals: Totals) -> tuple[float, int, bool]
     """Return the value, how many events it rests on, and whether it may rise by itself."""
     match condition:
         case AlertCondition.ERROR_RATE_EXCEEDS:
-            rate = totals.errors / totals.count if totals.count else 0.0
-            return rate, totals.count, 0 < rate < 1
+            rate = totals.errors / totals.calls if totals.calls else 0.0
+            return rate, totals.calls, 0 < rate < 1
         case AlertCondition.LATENCY_EXCEEDS:
             mean = totals.duration_us / totals.timed / 1000 if totals.timed else 0.0
             return mean, totals.timed, totals.timed > 1

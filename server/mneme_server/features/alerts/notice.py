@@ -40,7 +40,7 @@ def figure(condition: AlertCondition, value: float) -> str:
 
 
 _SENTENCES = {
-    AlertCondition.ERROR_RATE_EXCEEDS: "{now} of the events {window} are errors, more than {most}.",
+    AlertCondition.ERROR_RATE_EXCEEDS: "{now} of the calls {window} failed, more than {most}.",
     AlertCondition.COST_EXCEEDS: "Events {window} cost {now}, more than {most}.",
     AlertCondition.LATENCY_EXCEEDS: "Events {window} took {now} on average, more than {most}.",
     AlertCondition.EVENT_COUNT_EXCEEDS: "Events {window}: {now}, more than {most}.",

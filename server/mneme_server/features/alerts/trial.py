@@ -20,7 +20,7 @@ from mneme_server.features.alerts.evaluation import resolves, triggers
 from mneme_server.features.alerts.measurement import like, scope_of
 from mneme_server.features.alerts.model import AlertCondition, Rule
 from mneme_server.features.alerts.rules import require_sense
-from mneme_server.features.events.event_types import ALERT_TYPES, ERROR_TYPES
+from mneme_server.features.events.event_types import ALERT_TYPES, CALL_ANSWERS, ERROR_TYPES, REPLIES
 from mneme_server.features.events.history import Column, HistoryFilter
 from mneme_server.features.events.model import Severity
 from mneme_server.features.events.store.history import SqlHistory, SqlRecordMeasures
@@ -28,6 +28,7 @@ from mneme_server.features.events.store.history import SqlHistory, SqlRecordMeas
 MOST = 1_000_000
 """Events that are looked at."""
 _POINTS = 240
+_CALLS = 4
 _SHOWN = 1_000
 _LONGEST_US = 366 * DAY_US
 
@@ -72,7 +73,8 @@ class TrialResult:
 @dataclass(frozen=True, slots=True)
 class _WeightSeries:
     """What counts, by time: `weights` (n,) add up to the value, over `counts` (n,) where it is an
-    average, or a share. They are what `min_events` asks for."""
+    average, or a share. They are what `min_events` asks for; of calls, what `_calls` returns
+    (n, 4)."""
 
     times: _Times
     weights: _Values
@@ -148,7 +150,8 @@ def _events(unit: CorpusUnit, rule: Rule, scope: HistoryFilter) -> _WeightSeries
     ):  # By the store, as a rule is evaluated.
         matching = frozenset(unit.get(SqlRecordMeasures).matching(scope, like(rule.pattern)))
     nothing = np.empty(0)
-    parts: list[tuple[_Times, _Values, _Values]] = [(np.empty(0, np.int64), nothing, nothing)]
+    none = np.empty((0, _CALLS)) if rule.condition is AlertCondition.ERROR_RATE_EXCEEDS else nothing
+    parts: list[tuple[_Times, _Values, _Values]] = [(np.empty(0, np.int64), nothing, none)]
     for rows in unit.get(SqlHistory).scan(scope, columns):
         deadline.check()
         parts.append(_weighed(rule, rows, matching))
@@ -171,6 +174,7 @@ def _weighed(
     match rule.condition:
         case AlertCondition.ERROR_RATE_EXCEEDS:
             weights = _errors(kinds, rows[2])
+            counts = _calls(kinds, weights)
         case AlertCondition.COST_EXCEEDS:
             weights = np.array(rows[3], np.float64)
         case AlertCondition.LATENCY_EXCEEDS:
@@ -187,6 +191,16 @@ def _weighed(
 def _errors(kinds: Sequence[str], severities: Sequence[int]) -> _Values:
     by_type = np.array([kind in ERROR_TYPES for kind in kinds], bool)
     return (by_type | (np.array(severities) >= int(Severity.ERROR))).astype(np.float64)
+
+
+def _calls(kinds: Sequence[str], errors: _Values) -> _Values:
+    """Return what the calls in a window are counted by (n, 4): answers of tools, those that are no
+    errors, replies of models that are none, and events that are none."""
+    answers = np.array([kind in CALL_ANSWERS for kind in kinds], bool)
+    replies = np.array([kind in REPLIES for kind in kinds], bool)
+    well = errors == 0
+    columns = (answers, answers & well, replies & well, well)
+    return np.column_stack(columns).astype(np.float64)
 
 
 def _sorted(times: _Times, weights: _Values, counts: _Values) -> _WeightSeries:
@@ -227,13 +241,18 @@ def _values(rule: Rule, series: _WeightSeries, moments: _Times) -> tuple[_Values
     since = np.searchsorted(series.times, moments - rule.window_us, side="right")
     sums = _between(series.weights, since, until)
     counts = _between(series.counts, since, until)
+    if rule.condition is AlertCondition.ERROR_RATE_EXCEEDS:
+        answers, answered, replied, others = counts.T
+        worked = np.where(answers > 0, answered, np.where(replied > 0, replied, others))
+        counts = sums + worked
     if rule.condition in (AlertCondition.ERROR_RATE_EXCEEDS, AlertCondition.LATENCY_EXCEEDS):
         sums = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0)
     return sums, counts
 
 
 def _between(amounts: _Values, since: Any, until: Any) -> _Values:
-    added = np.concatenate(([0.0], np.cumsum(amounts)))
+    nothing = np.zeros((1, *amounts.shape[1:]))
+    added = np.concatenate((nothing, np.cumsum(amounts, axis=0)))
     found: _Values = added[until] - added[since]
     return np.round(found, 9)  # What adding and taking away again leaves is no amount.
 

@@ -156,6 +156,8 @@ ERROR_TYPES = playing(EventPart.FAILURE)
 """What counts as an error whatever its severity."""
 ALERT_TYPES = frozenset({EventType.ALERT_TRIGGERED.value, EventType.ALERT_RESOLVED.value})
 """What tells of alerts: no rule watches it."""
+REPLIES = playing(EventPart.REPLY)
+"""How a model answers."""
 CALL_ANSWERS = frozenset(str(name) for name, traits in KNOWN.items() if traits.answers_call)
 """How a tool answers: well or not."""
 

@@ -121,7 +121,8 @@ class Totals:
     of the oldest; None without any.
 
     `timed` of them say how long they took, together `duration_us`; the messages of `matches` errors
-    match a pattern.
+    match a pattern. `answers` are those of tools, of which `answered` are no errors; `replied` are
+    replies of models that are none.
     """
 
     count: int = 0
@@ -131,6 +132,17 @@ class Totals:
     duration_us: float = 0.0
     matches: int = 0
     first_us: int | None = None
+    answers: int = 0
+    answered: int = 0
+    replied: int = 0
+
+    @property
+    def calls(self) -> int:
+        """How many calls ended, well or in an error: of tools; of models where no tool answered;
+        where neither did, each event is one."""
+        if self.answers:
+            return self.errors + self.answered
+        return self.errors + self.replied if self.replied else self.count
 
 
 def active_us(session: Session) -> int:

@@ -25,7 +25,14 @@ from mneme_server.engine.store.portable import ending, unindexed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks, decode_tags, equal_where_given
 from mneme_server.engine.store.totals import total
-from mneme_server.features.events.event_types import ALERT_TYPES, ERROR_TYPES, EventPart, playing
+from mneme_server.features.events.event_types import (
+    ALERT_TYPES,
+    CALL_ANSWERS,
+    ERROR_TYPES,
+    REPLIES,
+    EventPart,
+    playing,
+)
 from mneme_server.features.events.history import (
     ESCAPE,
     ActivityFilter,
@@ -218,12 +225,15 @@ class SqlRecordMeasures:
         matches = _matches(message_like) if message_like else literal(False)
         query = select(
             func.count(),
-            func.coalesce(func.sum(case((_is_error, 1), else_=0)), 0),
+            _number_of(_is_error),
             func.coalesce(func.sum(_e.cost_usd), 0.0),
             func.count(_e.duration),
             func.coalesce(func.sum(cast(_e.duration, Float)), 0.0),
-            func.coalesce(func.sum(case((matches, 1), else_=0)), 0),
+            _number_of(matches),
             func.min(_e.timestamp),
+            _number_of(_e.event_type.in_(sorted(CALL_ANSWERS))),
+            _number_of(_e.event_type.in_(sorted(CALL_ANSWERS)) & ~_is_error),
+            _number_of(_e.event_type.in_(sorted(REPLIES)) & ~_is_error),
         ).select_from(events)
         return Totals(*self._connection.execute(self._of(query, filter_)).one())
 
@@ -425,6 +435,10 @@ class SqlActivity:
 def _active_at() -> ColumnElement[int]:
     """When a session ended, else was last active: `features.events.history.active_us` in SQL."""
     return func.coalesce(sessions.c.ended_at, sessions.c.last_event_at, sessions.c.started_at)
+
+
+def _number_of(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
 
 
 def _matches(message_like: str) -> ColumnElement[bool]:

@@ -145,7 +145,8 @@ export type AlertRule = Message<"mneme.v1.AlertRule"> & {
   /**
    * It triggers only while the window holds at least this many events: one
    * failure out of one event is not a rate. For session failures, sessions that
-   * ended are counted; for latencies, events that say how long they took.
+   * ended are counted; for error rates, calls; for latencies, events that say how
+   * long they took.
    * 1 to 10^9. Default: 1.
    *
    * @generated from field: int32 min_events = 7;
@@ -315,7 +316,8 @@ export type AlertRuleJson = {
   /**
    * It triggers only while the window holds at least this many events: one
    * failure out of one event is not a rate. For session failures, sessions that
-   * ended are counted; for latencies, events that say how long they took.
+   * ended are counted; for error rates, calls; for latencies, events that say how
+   * long they took.
    * 1 to 10^9. Default: 1.
    *
    * @generated from field: int32 min_events = 7;
@@ -2172,7 +2174,9 @@ export enum AlertCondition {
   UNSPECIFIED = 0,
 
   /**
-   * The share of events that are errors, 0 to 1.
+   * The share of calls that failed, 0 to 1: errors, over errors and what tools
+   * answered well. Where no tool answered, over errors and what models answered
+   * well; where neither did, over all events.
    *
    * @generated from enum value: ALERT_CONDITION_ERROR_RATE_EXCEEDS = 1;
    */
