@@ -18,7 +18,16 @@ from mneme_server.common.canonical import JsonObject
 from mneme_server.engine.index.words.languages import QUESTION_MARKS
 from mneme_server.features.context.model import Collected, Decision, Handover, Todo
 from mneme_server.features.context.notes import SessionNotes
-from mneme_server.features.context.words import compared_words, cut, sentences_of, telling
+from mneme_server.features.context.words import (
+    compared_words,
+    cut,
+    looks,
+    own_name,
+    sentences_of,
+    telling,
+    verbs_of,
+    without_plans,
+)
 from mneme_server.features.events.event_types import EventPart, role_of, traits_of
 from mneme_server.features.events.history import EventDigest
 
@@ -53,7 +62,6 @@ _DOES = frozenset(
     )
 )  # fmt: skip
 """Verbs of tools that change something: the call is a step that was taken, not a look."""
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _COMMAND = re.compile(r"[^\n|;&]+")
 _GIT, _COMMIT = re.compile(r"\bgit\b"), re.compile(r"\bcommit\b")
 _MESSAGE = re.compile(r"-[a-z]*m\s*([\"'])(.{1,300}?)\1", re.DOTALL)
@@ -350,8 +358,11 @@ class Collector:
             elif part in (EventPart.TALK, EventPart.REPLY):
                 self._said(event, role_of(event.event_type, payload, event.text))
 
-    def handover(self, notes: SessionNotes, session_id: str) -> Handover:
-        """Return what was gathered, with the events that each entry comes from."""
+    def handover(
+        self, notes: SessionNotes, session_id: str, *, succeeded: bool = False
+    ) -> Handover:
+        """Return what was gathered, with the events that each entry comes from; of a session that
+        `succeeded`, as others say, no failure is left."""
         found = _CollectedEntries(session_id)
         if self._final[0]:
             found.add("progress", *self._final)
@@ -366,7 +377,7 @@ class Collector:
         touched = sorted(notes.files.values(), key=lambda file: not file.changed)
         for file in touched[:MAX_FILES]:
             found.add("files", file.path, file.event_id)
-        unresolved = [error for error in notes.errors() if not error.resolved]
+        unresolved = [e for e in notes.errors(succeeded=succeeded) if not e.resolved]
         for error in unresolved[:MAX_ERRORS]:
             where = f"{error.tool}: " if error.tool else ""
             found.add("unresolved_errors", f"{where}{error.example}", *error.event_ids)
@@ -392,7 +403,8 @@ class Collector:
             return
         answer = telling(event.text, answers_only=True)
         if answer:
-            self._final = (cut(answer, _FINAL_CHARS), event.id)
+            done = without_plans(answer)
+            self._final = (cut(done, _FINAL_CHARS), event.id) if done else ("", "")
         for sentence in sentences_of(event.text):
             self._weigh(" ".join(sentence.split()), event.id)
         self.todos.listed(event.text, event.id)
@@ -451,8 +463,9 @@ def _step_of(name: str, arguments: Mapping[str, object]) -> str:
     if isinstance(command, str):
         message = _committed(command)
         return f"Committed: {cut(message, _STEP_CHARS)}" if message else ""
-    verbs = {part.lower() for part in _PART.findall(name)[:2]}
-    if not verbs & _DOES or verbs & {"todo", "todos", "task", "plan"}:
+    name = own_name(name)
+    verbs = verbs_of(name)
+    if not verbs & _DOES or looks(name) or verbs & {"todo", "todos", "task", "plan"}:
         return ""
     said = ", ".join(
         f"{key} {value}"

@@ -231,7 +231,8 @@ class Awakening:
     """What an agent needs at the start of a session.
 
     `later` are the latest sessions after the last one; `more_later` tells that there may be more.
-    `not_compared` tells that no related session could be looked for.
+    `not_compared` tells that no related session could be looked for. `tries` are the sessions that
+    were asked the same as the last one, it among them; empty where no other was.
     """
 
     last: PastSession | None
@@ -243,6 +244,7 @@ class Awakening:
     narrative: str = ""
     considered: int = 0
     not_compared: bool = False
+    tries: Sequence[PastSession] = ()
 
 
 @dataclass(frozen=True, slots=True)

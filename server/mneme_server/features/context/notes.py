@@ -12,7 +12,7 @@ from mneme_server.common.masking import NO_MESSAGE, telling_part, template_of
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.index.words.languages import language_of
 from mneme_server.features.context.model import SessionError, TouchedFile
-from mneme_server.features.context.words import cut, own_words, telling, words_of
+from mneme_server.features.context.words import cut, looks, own_words, telling, words_of
 from mneme_server.features.events.event_types import EventPart, role_of, traits_of
 from mneme_server.features.events.history import EventDigest
 from mneme_server.features.events.model import Session, Severity
@@ -36,6 +36,9 @@ _FILE_KEYS = ("file_path", "path", "file", "filename", "notebook_path")
 _FILE = re.compile(r"[^\s:*?\"<>|]{0,280}[^\s:*?\"<>|/\\]\.[A-Za-z]\w{0,7}")
 _CHANGES = re.compile(r"edit|write|create|patch|replace|insert|apply|delete|move", re.IGNORECASE)
 _PAGE = 2_000
+_MAX_ARGUMENTS = 4_000
+_SHORTEST_VALUE, _LONGEST_VALUE = 4, 200
+"""Characters of an argument that names something: "yes" does not."""
 
 
 def event_pages(tenant: OpenTenant, session_id: str) -> Iterator[Sequence[EventDigest]]:
@@ -61,6 +64,7 @@ class _Error:
     count: int = 0
     last_sequence: int = 0
     event_ids: list[str] = field(default_factory=list)
+    got_round: bool = False
 
 
 @dataclass(slots=True)
@@ -101,6 +105,9 @@ class SessionNotes:
         self._errors: OrderedDict[tuple[str, str], _Error] = OrderedDict()
         self._worked: dict[str, int] = {}
         self._calls: OrderedDict[str, str] = OrderedDict()
+        # What calls were about, by their ids, and the failures that were about it.
+        self._about: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self._failed_about: dict[str, dict[int, _Error]] = {}
 
     def add(self, events: Iterable[EventDigest]) -> None:
         """Read some more events."""
@@ -118,6 +125,7 @@ class SessionNotes:
                 self._called(event)
             elif part in (EventPart.ANSWER, EventPart.RECOVERY):
                 self._worked[self._tool_of(event)] = event.sequence
+                self._get_round(event)
             elif part is EventPart.TALK:
                 self._said(event)
         user = self._speakers.get("user")
@@ -128,8 +136,9 @@ class SessionNotes:
         answers = next((who for who in (agent, everyone) if who and who.last), None)
         self.end = answers.last if answers else ""
 
-    def errors(self) -> list[SessionError]:
-        """Return the errors, the most frequent first."""
+    def errors(self, *, succeeded: bool = False) -> list[SessionError]:
+        """Return the errors, the most frequent first; of a session that `succeeded`, as others say
+        than its agent, all are resolved: it got round them."""
         found = [
             SessionError(
                 template=template,
@@ -137,7 +146,7 @@ class SessionNotes:
                 tool=error.tool,
                 count=error.count,
                 event_ids=tuple(error.event_ids),
-                resolved=self._is_resolved(error),
+                resolved=succeeded or self._is_resolved(error),
             )
             for (_, template), error in self._errors.items()
         ]
@@ -151,10 +160,12 @@ class SessionNotes:
                 del self.sequence[MAX_TOOL_SEQUENCE + 1 :]
             if event.call_id:
                 self._calls[event.call_id] = event.name
+                self._about[event.call_id] = _values_in(event.payload_json)
                 if len(self._calls) > _MAX_CALLS:
                     self._calls.popitem(last=False)
+                    self._about.popitem(last=False)
         for path in _files_in(event.payload_json):
-            changed = bool(_CHANGES.search(event.name))
+            changed = bool(_CHANGES.search(event.name)) and not looks(event.name)
             before = self.files.get(path)
             is_new = before is None and len(self.files) < _MAX_FILES
             if is_new or (before is not None and changed and not before.changed):
@@ -175,7 +186,24 @@ class SessionNotes:
             error = self._errors[tool, template] = _Error(example, tool)
         error.count += 1
         error.last_sequence = event.sequence
+        error.got_round = False
+        for value in self._about.get(event.call_id, ()):
+            self._failed_about.setdefault(value, {})[id(error)] = error
         error.event_ids = [*error.event_ids, event.id][-_EVENTS_OF_AN_ERROR:]
+
+    def _get_round(self, event: EventDigest) -> None:
+        """Take failures as got round that were about the same, where another tool did it: one that
+        only looks does not do what one that changes could not."""
+        tool = self._tool_of(event)
+        for value in self._about.get(event.call_id, ()):
+            left = {}
+            for key, error in self._failed_about.pop(value, {}).items():
+                if looks(tool) and not looks(error.tool):
+                    left[key] = error
+                else:
+                    error.got_round = True
+            if left:
+                self._failed_about[value] = left
 
     def _said(self, event: EventDigest) -> None:
         role = _role_of(event)
@@ -197,6 +225,8 @@ class SessionNotes:
         return event.name or self._calls.get(event.call_id, "")
 
     def _is_resolved(self, error: _Error) -> bool:
+        if error.got_round:
+            return True
         if error.tool:
             return self._worked.get(error.tool, 0) > error.last_sequence
         return self.last_sequence - error.last_sequence > _NAMELESS_TAIL
@@ -208,6 +238,20 @@ def duration_s(session: Session, notes: SessionNotes) -> int:
         return 0
     first = min(notes.first_us, session.started_us) if session.declared else notes.first_us
     return max(0, (notes.last_us - first) // 1_000_000)
+
+
+def _values_in(payload_json: str) -> frozenset[str]:
+    """Return what the arguments of a call name: ids, paths, numbers of orders."""
+    if len(payload_json) > _MAX_ARGUMENTS:
+        return frozenset()
+    payload = json.loads(payload_json) if payload_json not in ("", "{}") else {}
+    found: set[str] = set()
+    for place in [payload, *(payload.get(key) for key in ("arguments", "input", "args", "kwargs"))]:
+        for value in place.values() if isinstance(place, dict) else ():
+            text = str(value) if isinstance(value, str | int) and value is not True else ""
+            if _SHORTEST_VALUE <= len(text) <= _LONGEST_VALUE and not text.isspace():
+                found.add(text)
+    return frozenset(found)
 
 
 def _files_in(payload_json: str) -> list[str]:

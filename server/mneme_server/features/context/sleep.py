@@ -26,6 +26,7 @@ from mneme_server.features.context.summaries import SummarySchedule, session_doc
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.events.model import Agent, Session, SessionStatus
+from mneme_server.features.events.outcomes import succeeded
 from mneme_server.features.events.recording import Committed
 from mneme_server.features.events.sessions import session_not_found
 from mneme_server.features.events.store.history import SqlActivity
@@ -69,7 +70,7 @@ class Sleep:
                 before = unit.get(SqlSessions).get(session_id)
                 known = unit.get(SqlHandovers).get_many([session_id]).get(session_id)
             given = _with_given_before(replace(given, session_id=session_id), before, known)
-            notes, found = _read(tenant, session_id)
+            notes, found = _read(tenant, session_id, before)
             now = now_us()
             session = _ended(before, given, now)
             handover = _completed(joined(given, found), session, notes, now)
@@ -148,13 +149,16 @@ def _with_given_before(
     return replace(given_part(known), project=given.project, agent_id=given.agent_id)
 
 
-def _read(tenant: OpenTenant, session_id: str) -> tuple[SessionNotes, Handover]:
+def _read(
+    tenant: OpenTenant, session_id: str, session: Session | None
+) -> tuple[SessionNotes, Handover]:
     """Return the notes on a session's events, and the handover that they tell."""
     notes, collector = SessionNotes(), Collector()
     for page in event_pages(tenant, session_id):
         notes.add(page)
         collector.add(page)
-    return notes, collector.handover(notes, session_id)
+    won = session is not None and succeeded(session)
+    return notes, collector.handover(notes, session_id, succeeded=won)
 
 
 def _same_given(known: Handover, given: Handover) -> bool:

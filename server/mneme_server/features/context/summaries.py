@@ -48,6 +48,7 @@ from mneme_server.features.context.words import (
 )
 from mneme_server.features.events.history import active_us
 from mneme_server.features.events.model import Outcome, Session, SessionStatus
+from mneme_server.features.events.outcomes import succeeded
 from mneme_server.features.events.recording import Committed
 from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.events.store.sessions import SqlSessions
@@ -68,7 +69,7 @@ def summarize(
     session: Session, notes: SessionNotes, handover: Handover | None, now_us: int
 ) -> SessionSummary:
     """Return what the session came to."""
-    errors = notes.errors()
+    errors = notes.errors(succeeded=succeeded(session))
     return SessionSummary(
         session_id=session.id,
         text=_text(session, notes, errors, handover),

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from mneme.visible import visible, visible_line
 
-from mneme_server.common.clock import now_us
+from mneme_server.common.clock import DAY_US, now_us
 from mneme_server.common.humanize import ago, lasting
 from mneme_server.engine.corpus.ports import CorpusIndex, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
@@ -38,9 +38,9 @@ from mneme_server.features.context.sessions import (
 )
 from mneme_server.features.context.store.handovers import SqlHandovers
 from mneme_server.features.context.store.summaries import SqlSummaries
-from mneme_server.features.context.words import cut, ended
+from mneme_server.features.context.words import compared_words, cut, ended, own_name
 from mneme_server.features.events.history import ActivityFilter, active_us
-from mneme_server.features.events.model import Outcome
+from mneme_server.features.events.model import GradeSource, Outcome, Session, SessionStatus
 
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
@@ -61,6 +61,10 @@ _CODE = frozenset(_SUFFIXES.split())
 _TEST = re.compile(r"(^|[/\\_.-])(tests?|specs?|__tests__|testing)([/\\_.-]|$)|Tests?\.\w+$")
 NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."
 NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."
+_STALE_US = 60 * DAY_US
+"""What was left so long ago is told, and not suggested."""
+_TOLD_TOOLS = 3
+_MOST_OF_A_TODO = 0.75
 _SAID = 220
 _DECIDED = 300
 _DONE = 400
@@ -131,6 +135,8 @@ class WakeUp:
                 patterns,
                 lambda error: self.learned.advice_on(tenant_id, error, user_id),
                 experience_with(last, known, now),
+                later=later,
+                now_us=now,
             )
         woken = Awakening(
             last=last,
@@ -141,6 +147,7 @@ class WakeUp:
             suggestions=suggestions,
             considered=considered,
             not_compared=vector is None,
+            tries=tries_of(last, [*later, *(one.past for one in related)]),
         )
         return _narrated(woken, now)
 
@@ -214,17 +221,22 @@ def suggestions_of(
     patterns: Sequence[WorkPattern],
     advice_on: Callable[[str], Advice | None],
     known: Sequence[Suggestion] = (),
+    *,
+    later: Sequence[PastSession] = (),
+    now_us: int = 0,
 ) -> list[Suggestion]:
     """Return next steps, the most pressing first; empty when nothing points to one.
 
     None is made up: each names what it follows from. `known` is what experience says; it keeps
-    its place whatever else there is to do.
+    its place whatever else there is to do. What `later` sessions did is not to do any more, and
+    what was left months before `now_us` is told, and not suggested.
     """
-    if last is None:
+    if last is None or now_us - last.at_us > _STALE_US:
         return []
     repeated = _repeated(patterns, advice_on)
     told = {event_id for one in repeated for event_id in one.evidence.event_ids}
-    found = [*_open_todos(last), *_unresolved(last, told), *repeated, *_untested(last)]
+    left = [*_open_todos(last, later), *_unresolved(last, told, later)]
+    found = [*left, *repeated, *_untested(last)]
     return [*found[: MAX_SUGGESTIONS - len(known)], *known]
 
 
@@ -259,8 +271,9 @@ def experience_with(
     return list(made.values())
 
 
-def _open_todos(last: PastSession) -> list[Suggestion]:
-    todos = last.handover.open_todos[:_TODOS] if last.handover else ()
+def _open_todos(last: PastSession, later: Sequence[PastSession]) -> list[Suggestion]:
+    left = last.handover.open_todos if last.handover else ()
+    todos = [todo for todo in left if not any(_did(one, todo.content) for one in later)][:_TODOS]
     evidence = Evidence((last.session.id,))
     return [
         Suggestion(
@@ -272,13 +285,34 @@ def _open_todos(last: PastSession) -> list[Suggestion]:
     ]
 
 
-def _unresolved(last: PastSession, told: set[str]) -> list[Suggestion]:
+def _did(session: PastSession, todo: str) -> bool:
+    """Tell whether a session that succeeded was about a todo: most of its words are said in it."""
+    summary = session.summary
+    if summary is None or summary.outcome != Outcome.SUCCESS:
+        return False
+    wanted, said = compared_words(todo), compared_words(summary.text)
+    return bool(wanted) and len(wanted & said) >= _MOST_OF_A_TODO * len(wanted)
+
+
+def _worked(session: PastSession, tool: str) -> bool:
+    """Tell whether a tool was called in a session, and left no failure there."""
+    summary = session.summary
+    if summary is None or tool not in {name for name, _ in summary.tools}:
+        return False
+    return all(error.tool != tool or error.resolved for error in summary.errors)
+
+
+def _unresolved(
+    last: PastSession, told: set[str], later: Sequence[PastSession]
+) -> list[Suggestion]:
     """Errors that are still open, but for those whose events are told of with what addresses
-    them."""
+    them, and those whose tools worked since."""
     errors = [
         error
         for error in (last.summary.errors if last.summary else ())
-        if not error.resolved and told.isdisjoint(error.event_ids)
+        if not error.resolved
+        and told.isdisjoint(error.event_ids)
+        and not (error.tool and any(_worked(one, error.tool) for one in later))
     ]
     return [
         Suggestion(
@@ -342,6 +376,8 @@ def narrate(woken: Awakening, now_us: int) -> str:
     if woken.last is None:
         return NOTHING
     parts = [_last_session(woken.last, now_us)]
+    if woken.tries:
+        parts.append(_tried(woken.tries))
     if woken.later:
         parts.append(_later_sessions(woken.later, now_us, more=woken.more_later))
     if woken.related:
@@ -384,9 +420,83 @@ def _last_session(last: PastSession, now_us: int) -> str:
             lines.append(f"Pinned context: {labels}.")
     elif last.summary is not None:
         lines.append("It left no handover; this is what its events tell.")
-    if last.summary is not None and last.summary.outcome == Outcome.FAILURE:
-        lines.append("It ended in failure.")
+    if last.session.status != SessionStatus.ACTIVE:
+        lines.append(_how_it_ended(last.session))
     return "\n".join(lines)
+
+
+_ENDED = {
+    Outcome.SUCCESS: "succeeded", Outcome.PARTIAL: "partly succeeded", Outcome.FAILURE: "failed",
+}  # fmt: skip
+_SAYS = {
+    GradeSource.AGENT: "says its agent", GradeSource.METADATA: "says its record",
+    GradeSource.GRADER: "says a grader", GradeSource.PERSON: "says a person",
+}  # fmt: skip
+
+
+def _how_it_ended(session: Session) -> str:
+    if session.outcome == Outcome.UNKNOWN:
+        return "Nobody said how it turned out."
+    said = _SAYS.get(session.outcome_by, "")
+    how = _ENDED[session.outcome]
+    return f"It {how}, {said}." if said else f"It {how}."
+
+
+def tries_of(last: PastSession, others: Sequence[PastSession]) -> list[PastSession]:
+    """Return the sessions that were asked the same as the last one, it among them; none where no
+    other was."""
+    asked = _asked(last)
+    same = [one for one in others if asked and _asked(one) == asked]
+    by_id = {one.session.id: one for one in [last, *same]}
+    return [*by_id.values()] if len(by_id) > 1 else []
+
+
+def _asked(past: PastSession) -> str:
+    """Return what a session was asked: the first line of what its events tell."""
+    if past.summary is None or not past.session.event_count:
+        return ""
+    return " ".join(past.summary.text.split("\n", 1)[0].lower().split())
+
+
+def _tried(tries: Sequence[PastSession]) -> str:
+    """Return how often the same was tried, how that went, and what differed."""
+    counts = Counter(one.session.outcome for one in tries)
+    parts = [
+        f"{counts[outcome]} {word}"
+        for outcome, word in (
+            (Outcome.SUCCESS, "succeeded"),
+            (Outcome.PARTIAL, "succeeded partly"),
+            (Outcome.FAILURE, "failed"),
+            (Outcome.UNKNOWN, "nobody judged"),
+        )
+        if counts[outcome]
+    ]
+    often = {2: "twice"}.get(len(tries), f"{len(tries)} times")
+    return f"The same was tried {often}: {', '.join(parts)}.{_difference(tries)}"
+
+
+def _difference(tries: Sequence[PastSession]) -> str:
+    """Return which tools all that succeeded called and none that failed, and the other way
+    round."""
+    sides = [
+        [_tools(one) for one in tries if one.session.outcome == outcome]
+        for outcome in (Outcome.SUCCESS, Outcome.FAILURE)
+    ]
+    if not all(sides):
+        return ""
+    said = []
+    for mine, others, who in (
+        (sides[0], sides[1], "those that succeeded"), (sides[1], sides[0], "those that failed")
+    ):  # fmt: skip
+        by_others = {tool for one in others for tool in one}
+        only = sorted(set.intersection(*mine) - by_others)[:_TOLD_TOOLS]
+        if only:
+            said.append(f" Only {who} called {', '.join(map(visible_line, only))}.")
+    return "".join(said)
+
+
+def _tools(past: PastSession) -> set[str]:
+    return {own_name(name) for name, _ in past.summary.tools} if past.summary else set()
 
 
 def _collected(handover: Handover) -> list[str]:
@@ -417,10 +527,24 @@ def _later_sessions(later: Sequence[PastSession], now_us: int, *, more: bool) ->
 
 def _related(related: Sequence[Related], now_us: int) -> list[str]:
     """Return a line for each thing that was done, however many sessions did it."""
-    times: dict[str, list[int]] = {}
+    done: dict[str, list[PastSession]] = {}
     for one in related:
-        times.setdefault(ended(gist(one.past)), []).append(one.past.at_us)
-    return [f"Related work {_when(at_us, now_us)}: {did}" for did, at_us in times.items()]
+        done.setdefault(ended(gist(one.past)), []).append(one.past)
+    return [
+        f"Related work {_when([one.at_us for one in past], now_us)}{_went(past)}: {did}"
+        for did, past in done.items()
+    ]
+
+
+def _went(past: Sequence[PastSession]) -> str:
+    """Return how sessions turned out, of those that anybody judged."""
+    if len(past) == 1:
+        how = _ENDED.get(past[0].session.outcome, "")
+        return f", which {how}" if how else ""
+    counts = Counter(one.session.outcome for one in past)
+    told = [(counts[Outcome.SUCCESS], "succeeded"), (counts[Outcome.FAILURE], "failed")]
+    said = ", ".join(f"{count} {word}" for count, word in told if count)
+    return f" ({said})" if said else ""
 
 
 def _when(at_us: Sequence[int], now_us: int) -> str:

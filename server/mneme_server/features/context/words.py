@@ -105,6 +105,83 @@ _CONFIRMING = 2
 """What opens with a yes or a thank you tells nothing with so few words of its own."""
 
 
+_MCP = re.compile(r"mcp__.+?__(?=\w)")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LOOKS = frozenset(
+    (
+        "browse", "calculate", "check", "compare", "count", "describe", "estimate", "fetch", "find",
+        "get", "glob", "grep", "inspect", "list", "load", "look", "lookup", "ls", "open", "preview",
+        "query", "read", "retrieve", "search", "select", "show", "status", "think", "track",
+        "validate", "verify", "view",
+    )
+)  # fmt: skip
+"""Verbs of tools that look, and change nothing."""
+_ENUMERATED = re.compile(r"\s*(?:[-*+•]|\(?\d{1,2}[.):])\s*")
+_PLANS = re.compile(
+    r"(?:(?:ok|okay|great|perfect|alright|sure|now|next|first|then|so|finally|and)[,:!]?\s+)*"
+    r"(?:"
+    r"(?:i|we)(?:['’]ll| will| shall| need to| have to| should| must| can now| plan to| intend to"
+    r"|['’](?:m|re) (?:going|about) to| (?:am|are) (?:going|about) to|['’]d like to)\b"
+    r"|let me\b|let['’]s\b|time to\b|going to\b|about to\b"
+    r"|(?:i|we) (?:now )?have (?:all|everything|enough|what)\b"
+    r"|(?:here['’]?s|here is|this is) (?:the|my|our) plan\b|(?:the|my|our) plan\b|next steps?\b"
+    r"|to ?do\b|remaining\b|still to\b"
+    r")",
+    re.IGNORECASE,
+)
+_UNDERWAY = re.compile(
+    r"(?!(?:no|every|any|some)thing\b|during\b|according\b)[a-z]{2,}ing\b", re.IGNORECASE
+)
+_MOST_UNDERWAY = 16
+"""Words up to which a sentence that begins with "Cancelling" says no more than that."""
+
+
+def own_name(tool: str) -> str:
+    """Return a tool's own name, without that of the MCP server that a host puts before it:
+    "mcp__shop__cancel_order" is "cancel_order"."""
+    return _MCP.sub("", tool, count=1) if tool.startswith("mcp__") else tool
+
+
+def verbs_of(tool: str) -> set[str]:
+    """Return the words that a tool's own name begins with, two at most, in lower case."""
+    return {part.lower() for part in _PART.findall(own_name(tool))[:2]}
+
+
+def looks(tool: str) -> bool:
+    """Tell whether a tool only looks, by its name: "get_order" orders nothing."""
+    return bool(verbs_of(tool) & _LOOKS)
+
+
+def without_plans(text: str) -> str:
+    """Return a message without the sentences that only say what will be done: a plan is no
+    progress."""
+    kept: list[str] = []
+    number = ""
+    for sentence in sentences_of(text):
+        numbered = _ENUMERATED.match(sentence)
+        said = sentence[numbered.end() if numbered else 0 :].strip()
+        if not said:  # "1." alone: what it numbers comes next.
+            number = sentence.strip()
+            continue
+        if not _is_plan(said):
+            kept.append(f"{number} {sentence.strip()}".strip())
+        number = ""
+    return " ".join(kept)
+
+
+def _is_plan(said: str) -> bool:
+    if _PLANS.match(said):
+        return True
+    underway = _UNDERWAY.match(said)
+    return underway is not None and len(said.split()) <= _MOST_UNDERWAY and not _DONE.search(said)
+
+
+_DONE = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|did|does|works?|fixe[sd]|solve[sd]|help(?:s|ed)|made)\b",
+    re.IGNORECASE,
+)
+
+
 def words_of(text: str, language: str | None = None) -> list[str]:
     """Return the words of a text that say something, in lower case, in their order.
 

@@ -74,6 +74,11 @@ def judged_by_grades(session: Session, grades: Sequence[Grade]) -> Session:
     return replace(session, outcome=best.outcome, outcome_by=best.source, reward=best.reward)
 
 
+def succeeded(session: Session) -> bool:
+    """Tell whether a session succeeded as others say than its agent."""
+    return session.outcome == Outcome.SUCCESS and session.outcome_by > GradeSource.AGENT
+
+
 def unjudged(session: Session) -> Session:
     """Return the session as if nobody had said how it turned out."""
     nobody = GradeSource.NOBODY

@@ -12,6 +12,7 @@ from mneme_server.features.context.summaries import summarize
 from mneme_server.features.events.event_types import EventType
 from mneme_server.features.events.history import EventDigest
 from mneme_server.features.events.model import Session, SessionStatus, Severity
+from mneme_server.features.events.outcomes import judged
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -70,7 +71,7 @@ def session(session_id: str = "s", **fields: Any) -> Session:
 def summary_of(log: Log, handover: Handover | None = None, **fields: Any) -> SessionSummary:
     notes = SessionNotes()
     notes.add(log.events)
-    described = session(event_count=len(log.events), **fields)
+    described = judged(session(event_count=len(log.events), **fields))
     return summarize(described, notes, handover, NOW)
 
 
@@ -87,5 +88,5 @@ def past(
     notes = SessionNotes()
     notes.add(log.events if log else ())
     count = len(log.events) if log else 0
-    described = session(session_id, event_count=count, **fields)
+    described = judged(session(session_id, event_count=count, **fields))
     return PastSession(described, summarize(described, notes, left, NOW), left)

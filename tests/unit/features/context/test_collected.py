@@ -68,6 +68,80 @@ def test_what_the_user_says_is_none_of_the_agents_words_however_roles_are_spelle
     assert answered not in notes.need
 
 
+def test_what_will_be_done_is_no_progress() -> None:
+    log = Log().said("user", "Cancel order #1 and refund order #2.")
+    log.call("get_order", id=1).worked("get_order")
+    log.said(
+        "assistant",
+        "Now I have all the information I need. 1. Cancelling order #1. 2. Refunding order #2.",
+    )
+    log.add(EventType.ERROR, name="api_error", error="You're out of extra usage")
+    assert _found(log).progress == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("1. Cancelled order #1. 2. Refunded order #2.", True),
+        ("Both orders are cancelled. I'll check the refund tomorrow.", True),
+        ("Fixing the parser solved it.", True),
+        ("I'm going to cancel the order now.", False),
+        ("Let me look that up first.", False),
+        ("Next, I will update the tests.", False),
+        ("Looking at the failing test.", False),
+    ],
+)
+def test_the_last_word_is_progress_where_it_says_that_something_was_done(
+    said: str, told: bool
+) -> None:
+    progress = _found(Log().said("user", "Cancel my orders.").said("assistant", said)).progress
+    assert bool(progress) is told
+    assert not any("tomorrow" in step for step in progress)
+
+
+@pytest.mark.parametrize(
+    ("tool", "is_step"),
+    [
+        ("cancel_order", True), ("mcp__shop-tools__cancel_order", True), ("git_commit", True),
+        ("get_order", False), ("mcp__shop__get_order", False), ("list_post", False),
+        ("order_lookup", False), ("getUpdate", False),
+    ],
+)  # fmt: skip
+def test_a_call_that_changes_something_is_a_step_whoever_serves_it(
+    tool: str, is_step: bool
+) -> None:
+    found = _found(Log().call(tool, order_id="#1").worked(tool))
+    own = tool.rpartition("__")[2]
+    assert found.progress == ((f"{own}: order_id #1",) if is_step else ())
+
+
+def test_a_failure_that_another_call_got_round_is_not_left() -> None:
+    def left(then: str, **arguments: Any) -> tuple[str, ...]:
+        log = Log()
+        for number, (tool, asked) in enumerate((("edit", {"path": "src/a.py"}), (then, arguments))):
+            call_id = f"c{number}"
+            payload = {"arguments": asked}
+            log.add(EventType.TOOL_CALL, name=tool, call_id=call_id, payload=payload)
+            if number:
+                log.add(EventType.TOOL_RESPONSE, name=tool, call_id=call_id)
+            else:
+                log.add(EventType.TOOL_ERROR, name=tool, call_id=call_id, error="no match")
+        return _found(log).unresolved_errors
+
+    assert left("write_file", path="src/a.py") == ()
+    assert left("write_file", path="src/b.py") == ("edit: no match",)
+    assert left("read_file", path="src/a.py") == ("edit: no match",)
+
+
+def test_of_a_session_that_succeeded_as_others_say_no_failure_is_left() -> None:
+    log = Log().call("deploy").failed("deploy", "timeout")
+    collector, notes = Collector(), SessionNotes()
+    collector.add(log.events)
+    notes.add(log.events)
+    assert collector.handover(notes, "s").unresolved_errors == ("deploy: timeout",)
+    assert collector.handover(notes, "s", succeeded=True).unresolved_errors == ()
+
+
 def test_files_come_with_the_changed_ones_first() -> None:
     log = Log().call("read_file", path="docs/a.md").call("edit_file", file_path="src/b.py")
     found = _found(log)
