@@ -142,6 +142,11 @@ def test_a_summary_with_a_handover_begins_with_it_and_keeps_the_tools_and_errors
     assert "lisbon" in summary.topics
 
 
+def test_that_a_session_ended_does_not_say_that_it_succeeded() -> None:
+    seen = summary_of(Log(), observed=True)
+    assert (seen.text, seen.outcome) == ("0 events, ended.", Outcome.UNKNOWN)
+
+
 def test_a_session_without_anything_still_has_a_summary() -> None:
     assert summary_of(Log()).text == "0 events, ended in success."
 

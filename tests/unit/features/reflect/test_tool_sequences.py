@@ -190,9 +190,9 @@ def test_shuffled_outcomes_tell_nothing() -> None:
     for seed in range(runs):
         record = planted_outcomes(seed, 80)
         rng = np.random.default_rng(seed + 1_000)
-        outcomes = rng.permutation([row.metadata_json for row in record.rows.values()])
+        outcomes = rng.permutation([row.outcome for row in record.rows.values()])
         for (name, row), outcome in zip(list(record.rows.items()), outcomes, strict=True):
-            record.rows[name] = row._replace(metadata_json=str(outcome))
+            record.rows[name] = row._replace(outcome=int(outcome))
         result = sequences_in(record)
         alarms += any(e.is_sure for e in (*result.before_success, *result.before_failure))
     assert alarms <= most_false_alarms(runs)
