@@ -152,7 +152,8 @@ def _ending(session: Session) -> str:
     """Return how it ended: that it did does not say whether its work was done."""
     if session.outcome == Outcome.UNKNOWN:
         return "ended"
-    return f"ended in {session.outcome.name.lower()}"
+    how = "partial success" if session.outcome == Outcome.PARTIAL else session.outcome.name.lower()
+    return f"ended in {how}"
 
 
 def _said_about_todos(handover: Handover) -> Iterator[str]:

@@ -420,7 +420,10 @@ def _last_session(last: PastSession, now_us: int) -> str:
             lines.append(f"Pinned context: {labels}.")
     elif last.summary is not None:
         lines.append("It left no handover; this is what its events tell.")
-    if last.session.status != SessionStatus.ACTIVE:
+    # Who wrote a handover said what matters, where nobody judged.
+    written = handover is not None and not handover.all_collected
+    known = last.session.outcome != Outcome.UNKNOWN
+    if last.session.status != SessionStatus.ACTIVE and (known or not written):
         lines.append(_how_it_ended(last.session))
     return "\n".join(lines)
 
