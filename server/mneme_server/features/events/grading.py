@@ -14,11 +14,11 @@ from mneme_server.common.errors import AlreadyExists, InvalidArgument, Reason
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.events.model import Grade, GradeFilter, NewGrade, Outcome, Session
+from mneme_server.features.events.model import GRADE, Grade, GradeFilter, NewGrade, Outcome, Session
 from mneme_server.features.events.outcomes import judged_by_grades, outcome_of_reward
 from mneme_server.features.events.recording import SessionListeners
 from mneme_server.features.events.sessions import session_not_found
-from mneme_server.features.events.store.grades import GRADE, SqlGrades
+from mneme_server.features.events.store.grades import SqlGrades
 from mneme_server.features.events.store.sessions import SqlSessions
 
 

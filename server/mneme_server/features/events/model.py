@@ -54,6 +54,8 @@ class GradeSource(IntEnum):
     PERSON = 4
 
 
+GRADE = "grade"
+"""What a grade is called among the things of a tenant, and in its log."""
 REWARDS = {Outcome.SUCCESS: 1.0, Outcome.PARTIAL: 0.5, Outcome.FAILURE: 0.0}
 """What an outcome is worth where no reward is recorded."""
 

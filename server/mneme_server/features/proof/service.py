@@ -12,7 +12,7 @@ from mneme_server.common.identity import KeyScope
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.errors import fields
 from mneme_server.engine.corpus.document import MemoryKind
-from mneme_server.features.events.store.grades import GRADE
+from mneme_server.features.events.model import GRADE
 from mneme_server.features.proof import messages as convert
 from mneme_server.features.proof.certification import RecallWithCertificate
 from mneme_server.features.proof.keys import KeyRing

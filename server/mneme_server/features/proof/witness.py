@@ -13,8 +13,8 @@ from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.events.chain import ChainLink, ForgottenPlace
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.grading import content_of
-from mneme_server.features.events.model import Event
-from mneme_server.features.events.store.grades import GRADE, SqlGrades
+from mneme_server.features.events.model import GRADE, Event
+from mneme_server.features.events.store.grades import SqlGrades
 from mneme_server.features.proof.heads import Heads
 from mneme_server.features.proof.keys import trusted
 from mneme_server.features.proof.leaves import gives_hash, leaves_of, marks_of

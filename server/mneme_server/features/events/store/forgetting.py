@@ -32,9 +32,9 @@ from mneme_server.engine.store.rows import chunks, equal_where_given, insert_row
 from mneme_server.engine.store.schema import documents
 from mneme_server.features.events.chain import ForgottenPlace, ForgottenSession, digest_of
 from mneme_server.features.events.event_types import EVENT
-from mneme_server.features.events.model import user_in_json
+from mneme_server.features.events.model import GRADE, user_in_json
 from mneme_server.features.events.outcomes import judged, judged_by_grades, unjudged
-from mneme_server.features.events.store.grades import GRADE, SqlGrades
+from mneme_server.features.events.store.grades import SqlGrades
 from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.events.store.tables import (
     agents,

@@ -10,11 +10,9 @@ from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import chunks, equal_where_given, insert_rows, read_with
-from mneme_server.features.events.model import Grade, GradeFilter
+from mneme_server.features.events.model import GRADE, Grade, GradeFilter
 from mneme_server.features.events.store.tables import session_grades
 
-GRADE = "grade"
-"""What a grade is called among the things of a tenant, and in its log."""
 _columns = session_grades.c
 
 
