@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,10 @@ def test_nothing_to_import_and_a_folder_that_is_not_there_say_so(
 def test_an_unknown_format_names_the_known_ones(memory: Memory) -> None:
     result = mneme("import", "-", "--format", "xml")
     assert result.code == 2
-    assert "known formats: agentlens, anthropic, claude-code, codex, events, mem0" in result.err
+    assert (
+        "known formats: agentlens, anthropic, claude-code, codex, events, inspect-ai, mem0"
+        in result.err
+    )
 
 
 def test_a_dry_run_tells_what_each_file_would_make_and_sends_nothing(
@@ -163,7 +167,7 @@ def test_a_session_that_goes_on_is_not_ended_and_its_last_answer_s_usage_waits(
         "type": "assistant",
         "uuid": "u1",
         "sessionId": "s1",
-        "timestamp": "2026-03-01T12:00:00Z",
+        "timestamp": datetime.now(UTC).isoformat(),
         "message": {
             "id": "m1",
             "role": "assistant",
@@ -182,6 +186,23 @@ def test_a_session_that_goes_on_is_not_ended_and_its_last_answer_s_usage_waits(
     assert mneme("import", str(file)).code == 0
     assert sum(event.output_tokens for event in memory.events.values()) == 9
     assert list(memory.ended) == ["s1"]
+
+
+@pytest.mark.parametrize(
+    ("age", "asked"), [(timedelta(hours=2), []), (timedelta(0), ["--complete"])]
+)
+def test_a_session_is_complete_whose_last_line_is_an_hour_old_or_that_is_said_to_be(
+    age: timedelta, asked: list[str], memory: Memory, tmp_path: Path
+) -> None:
+    said = {"role": "user", "content": "Why is the build red?"}
+    line = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": said}
+    file = write(tmp_path / "s1.jsonl", line | {"timestamp": _at(age)})
+    assert mneme("import", str(file), *asked).code == 0
+    assert list(memory.ended) == ["s1"]
+
+
+def _at(age: timedelta) -> str:
+    return (datetime.now(UTC) - age).isoformat()
 
 
 def test_a_result_s_path_never_leads_out_of_its_session_s_folder(

@@ -58,6 +58,10 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing; show what each file would become.")
     ] = False,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="The files are finished, however new they are."),
+    ] = False,
     redact: Annotated[
         bool, typer.Option("--redact", help="Mask what looks like a key, a token or a password.")
     ] = False,
@@ -73,9 +77,10 @@ def import_(
     """Import what agents did elsewhere: transcripts, session files, exports, an AgentDB.
 
     It reads OpenAI and Anthropic chats, session files of Claude Code and Codex, trajectories of
-    SWE-agent and mini-SWE-agent, exports of mem0 and AgentLens, and Mneme's own output, and
-    recognises them by their content. Importing twice changes nothing, and a file that grew adds
-    only what is new. Broken records are reported and the rest goes in; the exit code is then 1.
+    SWE-agent and mini-SWE-agent, results of tau2-bench, Inspect and Terminal-Bench, exports of
+    mem0 and AgentLens, and Mneme's own output, and recognises them by their content. Importing
+    twice changes nothing, and a file that grew adds only what is new. Broken records are reported
+    and the rest goes in; the exit code is then 1.
 
     A database of AgentDB is brought over whole: memories, patterns, episodes, skills with their
     links, causal edges. --agentdb takes the one that AGENTDB_PATH names, else ./agentdb.db.
@@ -100,6 +105,7 @@ def import_(
             defaults=defaults,
             form=form,
             redact=redact,
+            complete=True if complete else None,
             on_record=lambda: progress.update(importer.totals.records, importer.position),
             on_wait=progress.wait,
         )

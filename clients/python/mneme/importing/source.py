@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -39,7 +40,9 @@ class Source:
         name: how messages call it.
         stream: its content, unpacked.
         path: where it lies; None for a pipe.
-        settled: nothing more will be written to it.
+        settled: nothing more will be written to it, by what was said of it, or by when it was
+            written.
+        complete: what was said of it; None: nothing.
         mask: masks secrets in JSON that was read from elsewhere; None leaves it as it is.
     """
 
@@ -47,7 +50,14 @@ class Source:
     stream: BinaryIO
     path: Path | None = None
     settled: bool = True
+    complete: bool | None = None
     mask: Callable[[Any], Any] | None = None
+
+    def settled_since(self, latest: datetime | None) -> bool:
+        """Whether nothing more will be written: a copy is as old as the last thing in it."""
+        if self.settled or self.complete is not None or latest is None:
+            return self.settled
+        return time.time() - latest.timestamp() > _SETTLED_S
 
     def masked(self, value: Any) -> Any:
         """A value without secrets, if they are to be masked."""
@@ -83,7 +93,7 @@ def open_source(
     else:
         plain = buffered
     settled = _settled(stream) if complete is None else complete
-    return Source("standard input" if name == "-" else name, plain, path, settled, mask)
+    return Source("standard input" if name == "-" else name, plain, path, settled, complete, mask)
 
 
 def unpacking_errors() -> tuple[type[Exception], ...]:

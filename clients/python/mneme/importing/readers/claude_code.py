@@ -128,19 +128,20 @@ class ClaudeCode(Reader):
 
     def finish(self) -> Iterator[Planned | Broken]:
         """Plan what waited, the usage of the last answers, and the end of the session."""
-        if self.source.settled:  # Else their session and time may still be written.
+        settled = self.source.settled_since(self._latest)
+        if settled:  # Else their session and time may still be written.
             if self._held and not self._own:
                 self._own = f"{_AGENT}-{digest(self._held[0][0].unmasked)[:20]}"
             yield from self._release()
         for answer in self._answers.values():
-            if answer.ended or self.source.settled:
+            if answer.ended or settled:
                 yield from self._usage(answer)
             else:
                 planned = Planned(answer.place)
                 planned.notes[WAITING] += 1
                 yield planned
         # A file of a subagent neither starts nor ends the session of its parent.
-        if self.source.settled and not self._of_an_agent:
+        if settled and not self._of_an_agent:
             planned = Planned(Place(self.source.name, 0, 0))
             planned.start = None if self._started else self._start({}, planned)
             planned.end = {

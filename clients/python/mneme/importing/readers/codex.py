@@ -151,10 +151,11 @@ class Codex(Reader):
         """Plan what stands in one form only, and the end of the session."""
         planned = Planned(Place(self.source.name, 0, 0))
         # What was only just shown may still be written in the other form.
-        end = self._number + self.source.settled
+        settled = self.source.settled_since(self._latest)
+        end = self._number + settled
         yield from self._release(before=end)
         yield from (one for one in self._ends.values() if one.place.record < end)
-        if self._session and self.source.settled:
+        if self._session and settled:
             planned.end = {
                 "session_id": self._session,
                 "status": "completed",

@@ -14,7 +14,16 @@ from typing import Any
 
 from mneme.importing.blocks import count_of, message_event
 from mneme.importing.messages import parse_time, raw, text_of, tool_answer, tool_call
-from mneme.importing.plan import Planned, UnusableError, digest, label, mapping_at, tidy
+from mneme.importing.plan import (
+    Planned,
+    UnusableError,
+    clean,
+    clip,
+    digest,
+    label,
+    mapping_at,
+    tidy,
+)
 from mneme.importing.readers.base import Reader
 from mneme.importing.reading import Record
 
@@ -22,6 +31,12 @@ _AGENT = "mini-swe-agent"
 _SHELL = "bash"
 _ACTION = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _RETURNED = re.compile(r"\s*(?:<exception>.*?</exception>\s*)?<returncode>\s*(-?\d+)", re.DOTALL)
+# The templates of format errors that its configurations have.
+_REFUSED = re.compile(
+    r"\s*(?:Format error:|Please always provide EXACTLY ONE action|Tool call error:|"
+    r"Your output was malformatted|No tool calls found in the response)",
+    re.IGNORECASE,
+)
 _SPOKEN = ("system", "user", "assistant", "tool", "exit")
 _SUBMITTED = "submitted"
 
@@ -112,10 +127,16 @@ class _Trajectory:
         if role == "exit":
             event = raw("exit", message, None, notes, kept)
             yield event | {"text": message_event("user", _text(message), self._planned)["text"]}
+            said = extra.get("exit_status")
+            if isinstance(said, str) and said and not said.lower().startswith(_SUBMITTED):
+                yield self._error("exit", "\n".join(filter(None, [said, _text(message)])))
         elif role == "assistant":
             yield from self._turn(message, extra, number)
         elif role == "tool" or "returncode" in extra or self._is_old_answer(message):
             yield self._answer(message, extra)
+        elif role == "user" and _is_refusal(message, extra):
+            # The harness speaks, not the user: what the model wrote could not be run.
+            yield self._error("format", _text(message))
         elif _text(message):
             yield message_event(str(role), _text(message), self._planned)
 
@@ -143,6 +164,10 @@ class _Trajectory:
                 "cost_usd": float(cost) if isinstance(cost, int | float) else None,
                 "payload": {"usage": tidy(dict(usage), self._planned.notes)},
             }
+
+    def _error(self, name: str, text: str) -> dict[str, Any]:
+        words = clip(clean(text, self._planned.notes), self._planned.notes)
+        return {"event_type": "error", "name": name, "error": words}
 
     def _is_old_answer(self, message: Mapping[str, Any]) -> bool:
         return bool(self._open) and _RETURNED.match(_text(message)) is not None
@@ -187,6 +212,13 @@ def _actions(
     found = _ACTION.findall(text)
     if len(found) == 1:  # Another number of blocks was refused, and nothing was run.
         yield _SHELL, "", {"command": found[0]}
+
+
+def _is_refusal(message: Mapping[str, Any], extra: Mapping[str, Any]) -> bool:
+    """Whether a message of the user is the harness's, about an answer that it could not run."""
+    if extra.get("interrupt_type") == "FormatError":
+        return True
+    return _REFUSED.match(_text(message)) is not None
 
 
 def _extra(message: Mapping[str, Any]) -> Mapping[str, Any]:
