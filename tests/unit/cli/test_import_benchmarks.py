@@ -233,3 +233,76 @@ def test_how_mini_swe_agent_exits_is_an_error_unless_it_submitted(
     assert list(kept.ended.values()) == [ended]
     (start,) = kept.started.values()
     assert not {"reward", "success", "outcome"} & set(start["metadata"])
+
+
+def _openhands() -> list[dict[str, Any]]:
+    at = "2026-03-01T12:00:0{}.5".format
+    usage = {"prompt_tokens": 900, "completion_tokens": 4}
+    answer = {"id": "r1", "model": "claude", "usage": usage}
+    told = {"function_name": "execute_bash", "tool_call_id": "t1", "model_response": answer}
+    return [
+        {"id": 0, "timestamp": at(0), "source": "user", "action": "message",
+         "args": {"content": "Fix the parser."}},
+        {"id": 1, "timestamp": at(1), "source": "environment", "content": "",
+         "observation": "agent_state_changed", "extras": {"agent_state": "running"}},
+        {"id": 2, "timestamp": at(2), "source": "agent", "action": "run",
+         "args": {"command": "pytest", "thought": "I run the tests."}, "tool_call_metadata": told},
+        {"id": 3, "timestamp": at(3), "source": "agent", "observation": "run", "cause": 2,
+         "content": "1 failed", "extras": {"metadata": {"exit_code": 1}}},
+        {"id": 4, "timestamp": at(4), "source": "agent", "action": "finish",
+         "args": {"final_thought": "The parser is fixed."}},
+    ]  # fmt: skip
+
+
+def _all_of_openhands_once(kept: Kept) -> None:
+    counts = {kind: len(kept.of(kind)) for kind in {event.event_type for event in kept.events}}
+    assert counts == {"message": 3, "tool_call": 1, "tool_error": 1, "llm_response": 1}
+    (call,), (error,) = kept.of("tool_call"), kept.of("tool_error")
+    assert (call.name, call.call_id, error.call_id) == ("execute_bash", "t1", "t1")
+    assert error.error == "1 failed"
+    assert [event.text for event in kept.of("message")] == [
+        "Fix the parser.", "I run the tests.", "The parser is fixed.",
+    ]  # fmt: skip
+
+
+def test_a_trajectory_of_openhands_is_one_session() -> None:
+    kept = Kept()
+    importer = Importer(kept)
+    importer.add_stream(io.BytesIO(json.dumps(_openhands()).encode()), "-")
+    assert not importer.totals.broken
+    _all_of_openhands_once(kept)
+    (start,) = kept.started.values()
+    assert start["started_at"].microsecond == 500_000
+    assert list(kept.ended.values()) == ["completed"]
+
+
+def test_a_line_of_an_evaluation_of_openhands_is_one_session_with_its_verdict() -> None:
+    line = {
+        "instance_id": "shop__shop-7", "history": _openhands(),
+        "metadata": {"agent_class": "CodeActAgent", "llm_config": {"model": "claude"}},
+        "test_result": {"git_patch": "diff", "report": {"resolved": False}},
+    }  # fmt: skip
+    other = line | {"instance_id": "shop__shop-8", "test_result": {}}
+    kept = read(line, other, form="openhands")
+    first, second = kept.started.values()
+    assert (first["metadata"]["success"], "success" in second["metadata"]) == (False, False)
+    assert first["tags"] == ["task:shop__shop-7"]
+    _all_of_openhands_once(read(line))
+
+
+def test_events_of_the_sdk_of_openhands_say_their_kind() -> None:
+    text = [{"type": "text", "text": "Fix the parser."}]
+    events = [
+        {"kind": "MessageEvent", "source": "user",
+         "llm_message": {"role": "user", "content": text}},
+        {"kind": "ActionEvent", "source": "agent", "tool_name": "terminal", "tool_call_id": "t1",
+         "thought": [], "action": {"kind": "TerminalAction", "command": "pytest"}},
+        {"kind": "ObservationEvent", "source": "environment", "tool_name": "terminal",
+         "tool_call_id": "t1", "observation": {"content": [{"type": "text", "text": "ok"}]}},
+        {"kind": "AgentErrorEvent", "source": "agent", "tool_name": "terminal",
+         "tool_call_id": "t2", "error": "no such tool"},
+    ]  # fmt: skip
+    kept = read(*events, form="openhands")
+    kinds = [event.event_type for event in kept.events]
+    assert kinds == ["message", "tool_call", "tool_response", "tool_error"]
+    assert list(kept.ended.values()) == ["error"]

@@ -77,10 +77,10 @@ def import_(
     """Import what agents did elsewhere: transcripts, session files, exports, an AgentDB.
 
     It reads OpenAI and Anthropic chats, session files of Claude Code and Codex, trajectories of
-    SWE-agent and mini-SWE-agent, results of tau2-bench, Inspect and Terminal-Bench, exports of
-    mem0 and AgentLens, and Mneme's own output, and recognises them by their content. Importing
-    twice changes nothing, and a file that grew adds only what is new. Broken records are reported
-    and the rest goes in; the exit code is then 1.
+    SWE-agent, mini-SWE-agent and OpenHands, results of tau2-bench, Inspect and Terminal-Bench,
+    exports of mem0 and AgentLens, and Mneme's own output, and recognises them by their content.
+    Importing twice changes nothing, and a file that grew adds only what is new. Broken records are
+    reported and the rest goes in; the exit code is then 1.
 
     A database of AgentDB is brought over whole: memories, patterns, episodes, skills with their
     links, causal edges. --agentdb takes the one that AGENTDB_PATH names, else ./agentdb.db.
