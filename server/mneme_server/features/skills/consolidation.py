@@ -49,6 +49,8 @@ _NAME_WORDS = 5
 _FREQUENT = 0.5
 """Share of a group's tasks from which a word may be part of its name."""
 _DIGIT = re.compile(r"\d")
+_SMALL = re.compile(r"(?<![\w'’])[^\W\dA-Z_][^\W_]*")
+_NAMED = re.compile(r"(?<=[\w,;)] )[A-Z][a-z][^\W\dA-Z_]*(?![\w@])")
 _MAX_TOOLS = 6
 _MAX_CRITIQUES = 3
 
@@ -249,13 +251,14 @@ def _example(read: _EpisodeVectors, rows: Sequence[int], worked: Sequence[bool])
 
 
 def _names(groups: Sequence[TaskGroup], episodes: Sequence[Episode]) -> list[str]:
+    proper = proper_names([one.task for one in episodes])
     everywhere = Counter(
-        word for words in word_sets([one.task for one in episodes]) for word in words
+        word for words in word_sets([one.task for one in episodes], proper) for word in words
     )
     return [
         name_of(
-            group.example.task,
-            word_sets([one.task for one in group.episodes]),
+            " ".join(_plain_words(group.example.task, proper)),
+            word_sets([one.task for one in group.episodes], proper),
             everywhere,
             len(episodes),
         )
@@ -338,13 +341,25 @@ def _dated(skill: Skill, now: int) -> Skill:
     return replace(skill, updated_us=later_us(skill.updated_us))
 
 
-def word_sets(tasks: Sequence[str]) -> list[frozenset[str]]:
-    """Return the words of each task that say something, without ids."""
-    return [frozenset(map(folded, _plain_words(task))) for task in tasks]
+def proper_names(tasks: Sequence[str]) -> frozenset[str]:
+    """Return the words that tasks write as names, folded: with a capital within a sentence, and
+    nowhere small. Whose task it was is not what is done; abbreviations are."""
+    named: set[str] = set()
+    small: set[str] = set()
+    for task in tasks:
+        small.update(folded(word.lower()) for word in _SMALL.findall(task))
+        named.update(folded(word.lower()) for word in _NAMED.findall(task))
+    return frozenset(named - small)
 
 
-def _plain_words(task: str) -> list[str]:
-    return [word for word in words_of(task) if not _DIGIT.search(word)]
+def word_sets(tasks: Sequence[str], without: Collection[str] = frozenset()) -> list[frozenset[str]]:
+    """Return the words of each task that say something, folded, without ids and those words."""
+    return [frozenset(map(folded, _plain_words(task, without))) for task in tasks]
+
+
+def _plain_words(task: str, without: Collection[str] = frozenset()) -> list[str]:
+    words = (word for word in words_of(task) if not _DIGIT.search(word))
+    return [word for word in words if folded(word) not in without]
 
 
 def name_of(
