@@ -306,3 +306,12 @@ def test_events_of_the_sdk_of_openhands_say_their_kind() -> None:
     kinds = [event.event_type for event in kept.events]
     assert kinds == ["message", "tool_call", "tool_response", "tool_error"]
     assert list(kept.ended.values()) == ["error"]
+
+
+def test_an_event_without_a_time_has_that_of_its_neighbour_and_none_is_made_up() -> None:
+    kept = read(_results(_simulation()), form="tau2-bench")
+    seconds = [event.timestamp.ToDatetime().second for event in kept.events]
+    assert seconds == sorted(seconds)
+    assert seconds[2:4] == [2, 2]  # The answers of tools have no time of their own.
+    timeless = read([{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}])
+    assert not any(event.HasField("timestamp") for event in timeless.events)

@@ -6,7 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from mneme.errors import (
     AlreadyExistsError,
@@ -163,11 +166,14 @@ class Recorder:
         self._bytes = 0
         # Of shared ids: the session in which this import sent them first.
         self._sent: dict[str, str] = {}
+        # Of each session: the time of the latest event that has one.
+        self._times: dict[str, Timestamp] = {}
 
     def add(self, planned: Planned) -> None:
         """Take one more; sends what waits when this one does not fit beside it."""
         if planned.shared:
             self._leave_out_what_was_sent(planned)
+        self._time_by_neighbours(planned)
         size = sum(event.ByteSize() for event in planned.events)
         if (
             self._events + len(planned.events) > _MAX_BATCH_EVENTS
@@ -177,6 +183,26 @@ class Recorder:
         self._waiting.append(planned)
         self._events += len(planned.events)
         self._bytes += size
+
+    def _time_by_neighbours(self, planned: Planned) -> None:
+        """Give events without a time that of the one before in their session, else of the one
+        after: the server's, of now, would put an answer before its question, or years behind it.
+        Where nothing of a session has a time, none is made up."""
+        first: dict[str, Timestamp] = {}
+        for event in reversed(planned.events):
+            if event.HasField("timestamp"):
+                first[event.session_id] = event.timestamp
+        if planned.start is not None and isinstance(planned.start.get("started_at"), datetime):
+            started = Timestamp()
+            started.FromDatetime(planned.start["started_at"])
+            first.setdefault(planned.start["session_id"], started)
+        for event in planned.events:
+            if event.HasField("timestamp"):
+                self._times[event.session_id] = event.timestamp
+                continue
+            near = self._times.get(event.session_id) or first.get(event.session_id)
+            if near is not None:
+                event.timestamp.CopyFrom(near)
 
     def flush(self) -> None:
         """Send everything that waits."""

@@ -11,6 +11,7 @@ from mneme_server.edge.grpc.service import Service
 from mneme_server.features.events import messages
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.grading import GradeSessions, ReadGrades
+from mneme_server.features.events.model import SessionFilter
 from mneme_server.features.events.recording import RecordEvents, SessionListeners
 from mneme_server.features.events.service import EventServicer
 from mneme_server.features.events.sessions import EndSession, ReadEvents, StartSession
@@ -46,7 +47,7 @@ def _build(host: Host) -> Parts:
     return Parts(
         figures=[
             Figure("events", lambda unit: unit.get(SqlEvents).total()),
-            Figure("sessions", lambda unit: unit.get(SqlSessions).total()),
+            Figure("sessions", lambda unit: unit.get(SqlSessions).count(SessionFilter())),
         ],
         services=[
             Service(
