@@ -44,7 +44,7 @@ from mneme_server.features.context.sessions import (
 from mneme_server.features.context.words import cut, telling, without_tokens
 from mneme_server.features.events.event_types import EVENT, EventPart, traits_of
 from mneme_server.features.events.history import ActivityFilter, active_us
-from mneme_server.features.events.model import Event, Session, is_of_user, outcome_of
+from mneme_server.features.events.model import Event, Session, is_of_user
 from mneme_server.features.events.store.events import SqlEvents
 from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.events.store.sessions import SqlSessions
@@ -444,10 +444,9 @@ def _by_task(
 
 
 def _tried(past: PastSession) -> TriedSession:
-    made = past.summary
     return TriedSession(
         past.session.id,
-        made.outcome if made else outcome_of(past.session.status, past.session.metadata_json),
+        past.session.outcome,
         active_us(past.session),
         frozenset(past.tools),
     )
