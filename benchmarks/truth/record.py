@@ -10,7 +10,8 @@ from operator import attrgetter
 from typing import Any
 
 from mneme_server.features.events.history import Column, EventFact, HistoryFilter, SessionRow
-from mneme_server.features.events.model import SessionStatus, Severity
+from mneme_server.features.events.model import Session, SessionStatus, Severity
+from mneme_server.features.events.outcomes import judged
 
 DAY = 86_400.0
 
@@ -59,8 +60,10 @@ class MadeRecord:
         if won is not None:
             metadata["reward"] = float(won)
         status = SessionStatus.ERROR if won is False else SessionStatus.COMPLETED
+        text, started_us = json.dumps(metadata), round(at * 1e6)
+        outcome = judged(Session(name, status=status, metadata_json=text)).outcome
         self.rows[name] = SessionRow(
-            name, agent, tags, status, json.dumps(metadata), round(at * 1e6), project="made"
+            name, agent, tags, status, text, started_us, project="made", outcome=outcome
         )
         return name
 
