@@ -276,7 +276,13 @@ def _check(api: Api, ledger: Ledger, rng: random.Random) -> None:
         for one in rng.sample(known, min(10, len(known))):
             # A memory that another supersedes comes after that one; all else comes first.
             expected = [*_latest(memories, one), one] if kind == "memory" else [one]
-            found = recall(api, f"word{one.replace('-', '')}", mode=lexical, limit=len(expected))
+            found = recall(
+                api,
+                f"word{one.replace('-', '')}",
+                mode=lexical,
+                limit=len(expected),
+                include_superseded=True,
+            )
             assert ids_of(found) == expected, f"{one} is not found by its word"
 
 
