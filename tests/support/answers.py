@@ -22,7 +22,7 @@ WIDTH = 100
 _OF_THE_RUN = frozenset(
     {"disk_bytes", "path", "prefix", "replaced_path", "replaced_size_bytes", "salt", "secret"}
     | {"hashes", "json", "leaf_hash", "note", "introduction", "root_hash", "verifier_key"}
-    | {"folder_bytes", "memory_bytes", "vector_bytes", "schema_version"}
+    | {"cache_hits", "folder_bytes", "memory_bytes", "vector_bytes", "schema_version"}
     | {"leaf_index", "new_size", "newest_leaf_index", "size"}
     | {"model_bytes", "prediction_id", "session_duration", "size_bytes", "training_time", "version"}
 )
