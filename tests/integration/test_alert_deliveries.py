@@ -81,7 +81,7 @@ def test_what_is_triggered_and_resolved_is_recorded_once_each(api: Api) -> None:
         lambda: [e for e in list_events(api) if e.session_id == session], lambda seen: len(seen) > 1
     )
     assert [e.event_type for e in found] == ["alert_triggered", "alert_resolved"]
-    assert found[0].text.startswith("Triggered: Errors. 100 % of the events")
+    assert found[0].text.startswith("Triggered: Errors. 100 % of the calls")
     assert found[0].severity == common_pb2.SEVERITY_WARN
     # An event of an alert is no event that a rule watches.
     counted = rule(api, "EVENT_COUNT_EXCEEDS", threshold=2)

@@ -110,7 +110,7 @@ def test_other_modes_are_not_reranked(mode: str, api: Any, service: ScriptedServ
 
 
 def test_nothing_is_asked_when_nothing_was_found(api: Any, service: ScriptedServer) -> None:
-    assert not recall(api, QUERY, agent_id="nobody").results
+    assert not recall(api, QUERY, agent_id="nobody", only_own=True).results
     assert not service.received
 
 

@@ -33,7 +33,9 @@ def test_what_does_not_fit_is_said_with_its_field(given: dict[str, Any], said: s
 def test_a_field_that_resembles_none_comes_with_those_that_there_are() -> None:
     with pytest.raises(ArgumentError) as refused:
         from_dict({"qwertz": 1}, RecordEventsRequest())
-    assert str(refused.value) == "there is no field 'qwertz'; there are events, wait_indexed"
+    assert (
+        str(refused.value) == "there is no field 'qwertz'; there are events, wait_indexed, observed"
+    )
 
 
 def test_what_is_wrong_deep_inside_is_named_by_its_path() -> None:

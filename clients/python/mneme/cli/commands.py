@@ -34,7 +34,7 @@ COMMANDS = {
     "reflect": Listed("reflect", "Show patterns in what agents did."),
     "context": Listed(
         "context",
-        "Show the past sessions, lessons, attempts and skills that bear on a topic, best first.",
+        "Show what bears on a topic, best first: memories, sessions, lessons, attempts and skills.",
     ),
     "timeline": Listed(
         "context", "Show sessions by time, latest first, with the earlier ones each builds on."

@@ -3,7 +3,7 @@ events above all, and all of it as one text for a prompt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -179,6 +179,7 @@ class GetContext:
             with tenant.read() as unit, turns.piece():
                 sessions, attempts_at = _best(unit, candidates, filter_, limit, now)
                 total = unit.get(SqlActivity).count(filter_)
+                of_agents = load(unit, {one.document.session_id for one in events})
             sessions = self._with_events(tenant, topic, sessions, candidates, filter_)
         learned = self.learned
         lessons = learned.lessons_on(
@@ -201,7 +202,7 @@ class GetContext:
         with turns.piece():
             items = [
                 *map(_recalled, _near_best(facts)),
-                *map(_recalled, _near_best(events)),
+                *map(_recalled, _near_best(_of_agents(events, of_agents))),
                 *_session_items(sessions, candidates, attempts_at),
                 *map(_lesson, lessons),
                 *map(_reflection, reflections),
@@ -450,6 +451,12 @@ def _tried(past: PastSession) -> TriedSession:
         active_us(past.session),
         frozenset(past.tools),
     )
+
+
+def _of_agents(found: Sequence[Recalled], sessions: Container[str]) -> list[Recalled]:
+    """Return what was recorded in these sessions, which agents ran; what the server itself records
+    of its alerts is nobody's work."""
+    return [one for one in found if one.document.session_id in sessions]
 
 
 def _near_best(found: Sequence[Recalled]) -> Iterator[Recalled]:

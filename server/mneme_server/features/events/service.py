@@ -82,7 +82,9 @@ class EventServicer:
         self, request: grade_pb2.RecordGradesRequest, call: Call
     ) -> grade_pb2.RecordGradesResponse:
         """Record a batch of grades."""
-        given = [convert.new_grade(one) for one in request.grades]
+        given = [
+            convert.new_grade(one, f"grades[{place}]") for place, one in enumerate(request.grades)
+        ]
         named = {one: f"grades[{{item}}].{one}" for one in ("id", "outcome", "session_id")}
         with fields(**named):
             graded = self._grade.many(call.tenant, given)

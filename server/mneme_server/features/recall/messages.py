@@ -9,11 +9,16 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from google.protobuf.message import Message
-from google.protobuf.timestamp_pb2 import Timestamp
 from mneme.v1 import recall_service_pb2 as pb
 
+from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.edge.grpc.conversions import struct_of_object, time_range, to_timestamp
+from mneme_server.edge.grpc.conversions import (
+    stored_time,
+    struct_of_object,
+    time_range,
+    to_timestamp,
+)
 from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.features.events.event_types import type_named
 from mneme_server.features.recall.model import (
@@ -98,11 +103,8 @@ def as_of(request: Message) -> AsOf:
         ) from error
     if not request.HasField("reference_time"):
         return AsOf.at(datetime.now(UTC), zone)
-    given: Timestamp = request.reference_time  # type: ignore[attr-defined]
-    try:
-        return AsOf.at(given.ToDatetime(UTC), zone)
-    except (OverflowError, ValueError) as error:
-        raise InvalidArgument("beyond the years that a date has", field="reference_time") from error
+    given_us = stored_time(request, "reference_time") or 0
+    return AsOf.at(datetime.fromtimestamp(given_us / MICROSECONDS, UTC), zone)
 
 
 def recall_response(answer: RecallAnswer) -> pb.RecallResponse:

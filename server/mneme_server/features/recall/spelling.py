@@ -16,9 +16,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from string import ascii_lowercase
+from typing import TYPE_CHECKING
 
-from mneme_server.engine.index.words.analysis import analyzer
 from mneme_server.engine.index.words.languages import ENGLISH, language_of
+
+if TYPE_CHECKING:  # It is imported when the first question is read: a start does not wait for it.
+    from tantivy import TextAnalyzer
 
 _COMMON = 15_000
 """Only words that are so common are taken to be meant, by their place in the list."""
@@ -111,4 +114,8 @@ def _stem(word: str) -> str:
     return "".join(_analyzer().analyze(word))
 
 
-_analyzer = cache(analyzer)
+@cache
+def _analyzer() -> TextAnalyzer:
+    from mneme_server.engine.index.words.analysis import analyzer
+
+    return analyzer()
