@@ -16,12 +16,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from string import ascii_lowercase
-from typing import TYPE_CHECKING
 
 from mneme_server.engine.index.words.languages import ENGLISH, language_of
-
-if TYPE_CHECKING:  # It is imported when the first question is read: a start does not wait for it.
-    from tantivy import TextAnalyzer
 
 _COMMON = 15_000
 """Only words that are so common are taken to be meant, by their place in the list."""
@@ -107,15 +103,16 @@ def _places() -> Mapping[str, int]:
 
 @cache
 def _stems() -> frozenset[str]:
-    return frozenset(_analyzer().analyze(" ".join(_places())))
+    return frozenset(_analyze()(" ".join(_places())))
 
 
 def _stem(word: str) -> str:
-    return "".join(_analyzer().analyze(word))
+    return "".join(_analyze()(word))
 
 
 @cache
-def _analyzer() -> TextAnalyzer:
+def _analyze() -> Callable[[str], list[str]]:
+    # Imported when the first question is read: a start does not wait for it.
     from mneme_server.engine.index.words.analysis import analyzer
 
-    return analyzer()
+    return analyzer().analyze
