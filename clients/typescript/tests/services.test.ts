@@ -166,6 +166,7 @@ test("a session is started, filled, listed, verified and ended", async () => {
   const grades = [{ sessionId: "s1", outcome: "partial" as const, source: "person" as const }];
   assert.equal((await client.recordGrades({ grades })).recordedCount, 1);
   assert.equal((await client.listGrades({ sessionId: "s1" })).grades.length, 2);
+  assert.equal((await all(client.iterGrades({ sessionId: "s1" }))).length, 2);
 });
 
 test("recorded events are watched from a cursor on", async () => {
@@ -317,7 +318,7 @@ test("a session's end is handed over to the next one", async () => {
   assert.equal(woken.lastHandover?.sessionId, "s1");
   assert.ok((await client.getContext({ topic: "release number" })).totalSessions);
   const { text, items } = await client.context({ topic: "release number" });
-  assert.ok(text.includes("release number"));
+  assert.match(text, /release/);
   assert.ok(items.length > 0);
   assert.ok((await client.searchSessions({ query: "release" })).results.length);
   assert.equal((await client.getTimeline({ project: "invoices" })).entries.length, 2);
