@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -40,12 +41,17 @@ def two(tmp_path: Path, url: str) -> Iterator[tuple[LocalServer, LocalServer]]:
         yield one, other
 
 
+def _wide(number: int) -> dict[str, float]:
+    """A state of so many facts that what is kept of each pair of them takes room."""
+    return {f"fact {n}": math.sin(number + n) for n in range(250)}
+
+
 @pytest.fixture
 def here(two: tuple[LocalServer, LocalServer]) -> Session:
     """A session that the first server knows, whose model takes many chunks."""
     session = Session(two[0].keys.tenant("acme", *SCOPES), "linucb", config={"features": 256})
     session.record(
-        *(step({"size": n}, f"action {n}", 1.0, terminated=True) for n in range(3)),
+        *(step(_wide(n), f"action {n % 6}", 1.0, terminated=True) for n in range(24)),
         step({"who": "ann"}, "call ann", 1.0, actor_id="ann", terminated=True),
     )
     return session
