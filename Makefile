@@ -204,7 +204,7 @@ built: setup dashboard
 	@$(BIN)/python -m compileall -q clients/python server mcp_adapter
 	@$(if $(NODE),test ! -e $(NODE_SETUP) || (cd $(TYPESCRIPT) && npm run --silent build))
 
-test: built chromium ## Check a change: some seventeen minutes on two cores; JOBS=1 for one test after the other
+test: built chromium ## Check a change: some nineteen minutes on two cores; JOBS=1 for one test after the other
 	$(PYTEST) $(AT_ONCE) $(QUICK) || { test $$? = 1 && $(AGAIN) $(QUICK); }
 	@$(OTHERS)
 
