@@ -91,7 +91,7 @@ class ContextItem:
     @property
     def day(self) -> str:
         """The day (UTC) of its date, in ISO's spelling."""
-        return datetime.fromtimestamp(self.at_us / MICROSECONDS, UTC).date().isoformat()
+        return _day(self.at_us)
 
     @property
     def source(self) -> str:

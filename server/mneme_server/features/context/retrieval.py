@@ -179,7 +179,9 @@ class GetContext:
             with tenant.read() as unit, turns.piece():
                 sessions, attempts_at = _best(unit, candidates, filter_, limit, now)
                 total = unit.get(SqlActivity).count(filter_)
-                of_agents = load(unit, {one.document.session_id for one in events})
+                recorded_in = {one.document.session_id for one in events}
+                sessions_of = unit.get(SqlSessions).get_many(recorded_in)
+                of_agents = {key for key, one in sessions_of.items() if not one.system}
             sessions = self._with_events(tenant, topic, sessions, candidates, filter_)
         learned = self.learned
         lessons = learned.lessons_on(
