@@ -177,7 +177,8 @@ def _learning(client: MnemeClient, say: Say) -> None:
             "action": {"label": actions[number % 3 == 0]},
             "reward": 1.0 if (number % 2 == 1) != (number % 3 == 0) else 0.2,
             "terminated": True,
-            "probability": 0.5,
+            # As often as it is done: other probabilities would be none to judge a policy by.
+            "probability": 1 / 3 if number % 3 == 0 else 2 / 3,
         }
         for number in range(240)
     ]
