@@ -153,8 +153,8 @@ def error_patterns(
     findings = AnalysisFindings(
         result, error_insights(result), list(history.notes), list(history.caps)
     )
-    if result.error_count and all(pattern.count == 1 for pattern in patterns):
-        findings.notes.append(f"{plural(result.error_count, 'error')}, no two of them alike")
+    if all(pattern.sessions_affected < _FEW for pattern in patterns):
+        findings.notes += _too_few(result)
     tests = sum(family.tests for family in families)
     if tests:
         findings.notes.append(
@@ -164,6 +164,19 @@ def error_patterns(
     if result.error_count:
         findings.notes += untold(history.sessions)
     return findings
+
+
+def _too_few(result: ErrorPatterns) -> list[str]:
+    """Return what is said of errors that are in too few sessions to be findings."""
+    if not result.error_count:
+        return []
+    again = next((p for p in result.patterns if p.count >= _RECURRING), None)
+    if again is None:
+        return [f"{plural(result.error_count, 'error')}, no two of them alike"]
+    return [  # Notes quote nothing that was recorded.
+        f"an error came {plural(again.count, 'time')} in"
+        f" {plural(again.sessions_affected, 'session')}; a finding is of {_FEW} at the least"
+    ]
 
 
 def _cost(

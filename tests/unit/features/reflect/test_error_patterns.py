@@ -117,6 +117,20 @@ def test_parameters_choose_the_tool_the_least_count_and_the_examples() -> None:
     assert (len(result.patterns), result.pattern_count, result.error_count) == (1, 2, 4)
 
 
+def test_an_error_that_recurs_in_few_sessions_is_no_finding_and_yet_is_told() -> None:
+    record = Record()
+    record.call("s", "book", 0, error="room 12 is full")
+    record.call("s", "book", 1, error="room 7 is full")
+    findings = found_in(record)
+    assert findings.insights == []
+    assert "an error came 2 times in 1 session; a finding is of 3 at the least" in findings.notes
+    record.call("t", "book", 2, error="room 9 is full")
+    record.call("u", "book", 3, error="room 1 is full")
+    findings = found_in(record)
+    assert [insight.type for insight in findings.insights] == ["recurring_error"]
+    assert not any("at the least" in note for note in findings.notes)
+
+
 def planted(seed: int, baseline: float = 0.02) -> Record:
     """`pay` fails half of the time right after `refund`, and seldom else."""
     rng = np.random.default_rng(seed)
