@@ -72,18 +72,25 @@ function Call({ step: { event, answer } }: { step: Step }) {
   );
 }
 
-/** What is known about an error: lessons first of all. */
+/** What is known about an error: lessons, and the attempt that was nearest to it. */
 function Learned({ error }: { error: string }) {
   const query = error.slice(0, 1000);
   const found = useLoad(
-    (signal) => recall.recall({ query, scopes: ["lesson", "reflection"], limit: 3 }, { signal }),
+    async (signal) => {
+      // Each by itself: several attempts at one task would leave no room for a lesson.
+      const kinds = [
+        { scopes: ["lesson"], limit: 2 },
+        { scopes: ["reflection"], limit: 1 },
+      ].map((kind) => recall.recall({ query, ...kind }, { signal }));
+      return (await Promise.all(kinds)).flatMap(({ results = [] }) => results);
+    },
     [query],
   );
   const search = `/search?${new URLSearchParams({ q: query.slice(0, 300) })}`;
   return (
     <Part title="What was learned about it">
       <Show of={found} lines={2}>
-        {({ results = [] }) =>
+        {(results) =>
           results.length > 0 ? (
             <ul class="learned">
               {results.map((result) => (

@@ -26,6 +26,19 @@ export function OutcomeBadge({ session }: { session: SessionJson }) {
   return <Badge tone={OUTCOME_TONES[outcome] ?? "plain"}>{said ? outcome : "unknown"}</Badge>;
 }
 
+/** How a session ended: its status, unless the outcome says more; both where they differ. */
+function EndBadges({ session }: { session: SessionJson }) {
+  const outcome = word(session.outcome, "OUTCOME_");
+  const failed = session.status === "SESSION_STATUS_ERROR" && outcome === "failure";
+  const more = outcome in OUTCOME_TONES && !failed;
+  const bare = more && session.status === "SESSION_STATUS_COMPLETED";
+  return (
+    <>
+      {!bare && <StatusBadge session={session} />} {more && <OutcomeBadge session={session} />}
+    </>
+  );
+}
+
 /** How long a session took, in milliseconds; up to its last event while it is active. */
 export function sessionMs(session: SessionJson): number {
   const end = session.endedAt ?? session.lastEventAt;
@@ -44,8 +57,7 @@ export const SESSION_COLUMNS: readonly Column<SessionJson>[] = [
     name: "Session",
     cell: (session) => <Id value={session.id ?? ""} href={to("sessions", session.id ?? "")} />,
   },
-  { name: "Status", cell: (session) => <StatusBadge session={session} /> },
-  { name: "Outcome", cell: (session) => <OutcomeBadge session={session} /> },
+  { name: "Status", cell: (session) => <EndBadges session={session} /> },
   { name: "Agent", wide: true, cell: (session) => session.agentName || session.agentId || "–" },
   { name: "User", wide: true, cell: (session) => <Who id={session.userId} /> },
   { name: "Project", wide: true, cell: (session) => session.project || "–" },
