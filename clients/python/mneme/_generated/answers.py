@@ -1424,7 +1424,8 @@ class CreateMemoryResponse(
 
     differing: list[str]
     """With `already_known`: the fields that the request gives and in which the
-    stored memory differs, among "tags", "metadata", "importance" and "since".
+    stored memory differs, among "tags", "metadata", "importance", "since" and
+    "pinned".
     They were not changed; UpdateMemory changes them.
     """
 
@@ -4423,14 +4424,34 @@ class Memory(Answer[memory_service_pb2.Memory], of=memory_service_pb2.Memory):
     """When one of its changeable fields was last changed."""
 
     etag: str
-    """Identifies this state of the memory: it changes when the memory does, and
-    when another one supersedes it. The server returns it with every memory.
+    """Identifies this state of the memory: it changes when the memory does, when
+    another one supersedes it, and when it is said again on another day. The server returns it
+    with every memory.
     Pass it to an update, and the call is refused (ABORTED) if the memory has
     changed since; if empty, the call goes ahead in any case. Clients retry a
     call whose answer was lost. If the first attempt did arrive, the second is
     refused, so read the memory before you conclude that someone else changed
     it. Opaque: only compare it with other etags.
     Up to 100 characters, on one line.
+    """
+
+    pinned: bool
+    """Whether it is to be brought first wherever its user's profile is: see
+    GetProfile. Set by whoever asks for it with a key that may write (scope
+    WRITE); the server pins nothing by itself, except that what supersedes a
+    pinned memory is pinned, too.
+    """
+
+    confirmed_count: int
+    """On how many days besides that of `since` the same was said again (see
+    CreateMemory), by the time that it was said to hold since, UTC. Counted by
+    days, so that a call that is repeated counts once; from 0 again when the
+    text, user, agent or project is changed.
+    """
+
+    last_said: datetime | None
+    """The last day on which it was said: the day's beginning, UTC. As `since` if
+    that is one day only.
     """
 
 

@@ -226,6 +226,7 @@ class MemoryMethods(SyncCaller):
         keep_copy: bool | None = None,
         similar_limit: int | None = None,
         wait_indexed: bool | None = None,
+        pinned: bool | None = None,
         timeout: float | None = None,
     ) -> CreateMemoryResponse:
         """Creates a memory. It can be found by its meaning when the call returns,
@@ -236,7 +237,8 @@ class MemoryMethods(SyncCaller):
         `already_known`. Two texts say the same if they differ only in white space,
         in the case of their first letter or in a full stop at the end; whether two
         different sentences mean the same is left to the caller. A superseded
-        memory does not count: what was true once may become true again.
+        memory does not count: what was true once may become true again. That it was
+        said again on another day is counted (`confirmed_count`).
 
         The answer also has the closest older memories of the same user, with their
         dates. If the new one replaces one of them, send it once more with
@@ -273,6 +275,7 @@ class MemoryMethods(SyncCaller):
                 Default: 3.
             wait_indexed: Answer only when it can be found by its meaning too. It matters only
                 when the embedding backend is slow.
+            pinned: Bring it first wherever its user's profile is; see `Memory.pinned`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -294,6 +297,7 @@ class MemoryMethods(SyncCaller):
                 "keep_copy": keep_copy,
                 "similar_limit": similar_limit,
                 "wait_indexed": wait_indexed,
+                "pinned": pinned,
             },
             timeout,
         )
@@ -390,6 +394,7 @@ class MemoryMethods(SyncCaller):
         importance: ImportanceChoice | None = None,
         since: datetime | None = None,
         supersedes: Iterable[str] | None = None,
+        pinned: bool | None = None,
         clear: Iterable[
             Literal[
                 "tags",
@@ -400,6 +405,7 @@ class MemoryMethods(SyncCaller):
                 "importance",
                 "since",
                 "supersedes",
+                "pinned",
             ]
         ]
         | None = None,
@@ -443,15 +449,20 @@ class MemoryMethods(SyncCaller):
             supersedes: Ids of the memories that it supersedes directly, sorted; not of those
                 that these superseded. Up to 100 entries, each up to 200 characters, on one
                 line.
+            pinned: Whether it is to be brought first wherever its user's profile is: see
+                GetProfile. Set by whoever asks for it with a key that may write (scope WRITE);
+                the server pins nothing by itself, except that what supersedes a pinned memory
+                is pinned, too.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
-            etag: Identifies this state of the memory: it changes when the memory does, and when
-                another one supersedes it. The server returns it with every memory. Pass it to
-                an update, and the call is refused (ABORTED) if the memory has changed since; if
-                empty, the call goes ahead in any case. Clients retry a call whose answer was
-                lost. If the first attempt did arrive, the second is refused, so read the memory
-                before you conclude that someone else changed it. Opaque: only compare it with
-                other etags. Up to 100 characters, on one line.
+            etag: Identifies this state of the memory: it changes when the memory does, when
+                another one supersedes it, and when it is said again on another day. The server
+                returns it with every memory. Pass it to an update, and the call is refused
+                (ABORTED) if the memory has changed since; if empty, the call goes ahead in any
+                case. Clients retry a call whose answer was lost. If the first attempt did
+                arrive, the second is refused, so read the memory before you conclude that
+                someone else changed it. Opaque: only compare it with other etags. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -472,6 +483,7 @@ class MemoryMethods(SyncCaller):
                     "importance": importance,
                     "since": since,
                     "supersedes": supersedes,
+                    "pinned": pinned,
                 },
                 clear,
                 etag,
@@ -486,6 +498,7 @@ class MemoryMethods(SyncCaller):
         include_superseded: bool | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        only_pinned: bool | None = None,
         timeout: float | None = None,
     ) -> ListMemoriesResponse:
         """Lists memories, latest first, by when they began to hold.
@@ -500,6 +513,7 @@ class MemoryMethods(SyncCaller):
             page_size: Memories per page. 1 to 1,000. Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            only_pinned: Only pinned ones.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -512,6 +526,7 @@ class MemoryMethods(SyncCaller):
                 "include_superseded": include_superseded,
                 "page_size": page_size,
                 "page_token": page_token,
+                "only_pinned": only_pinned,
             },
             timeout,
         )
@@ -522,6 +537,7 @@ class MemoryMethods(SyncCaller):
         filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
         include_superseded: bool | None = None,
         page_size: int | None = None,
+        only_pinned: bool | None = None,
         timeout: float | None = None,
     ) -> Iterator[Memory]:
         """Walks all pages of `list_memories`, fetching each when it is reached.
@@ -536,6 +552,7 @@ class MemoryMethods(SyncCaller):
             filter: Which memories.
             include_superseded: Superseded ones too.
             page_size: Memories per page. 1 to 1,000. Default: 50.
+            only_pinned: Only pinned ones.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -544,6 +561,7 @@ class MemoryMethods(SyncCaller):
                 "filter": filter,
                 "include_superseded": include_superseded,
                 "page_size": page_size,
+                "only_pinned": only_pinned,
             },
             lambda page: page.memories,
             timeout,
@@ -1167,6 +1185,7 @@ class AsyncMemoryMethods(AsyncCaller):
         keep_copy: bool | None = None,
         similar_limit: int | None = None,
         wait_indexed: bool | None = None,
+        pinned: bool | None = None,
         timeout: float | None = None,
     ) -> CreateMemoryResponse:
         """Creates a memory. It can be found by its meaning when the call returns,
@@ -1177,7 +1196,8 @@ class AsyncMemoryMethods(AsyncCaller):
         `already_known`. Two texts say the same if they differ only in white space,
         in the case of their first letter or in a full stop at the end; whether two
         different sentences mean the same is left to the caller. A superseded
-        memory does not count: what was true once may become true again.
+        memory does not count: what was true once may become true again. That it was
+        said again on another day is counted (`confirmed_count`).
 
         The answer also has the closest older memories of the same user, with their
         dates. If the new one replaces one of them, send it once more with
@@ -1214,6 +1234,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 Default: 3.
             wait_indexed: Answer only when it can be found by its meaning too. It matters only
                 when the embedding backend is slow.
+            pinned: Bring it first wherever its user's profile is; see `Memory.pinned`.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1235,6 +1256,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "keep_copy": keep_copy,
                 "similar_limit": similar_limit,
                 "wait_indexed": wait_indexed,
+                "pinned": pinned,
             },
             timeout,
         )
@@ -1331,6 +1353,7 @@ class AsyncMemoryMethods(AsyncCaller):
         importance: ImportanceChoice | None = None,
         since: datetime | None = None,
         supersedes: Iterable[str] | None = None,
+        pinned: bool | None = None,
         clear: Iterable[
             Literal[
                 "tags",
@@ -1341,6 +1364,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "importance",
                 "since",
                 "supersedes",
+                "pinned",
             ]
         ]
         | None = None,
@@ -1384,15 +1408,20 @@ class AsyncMemoryMethods(AsyncCaller):
             supersedes: Ids of the memories that it supersedes directly, sorted; not of those
                 that these superseded. Up to 100 entries, each up to 200 characters, on one
                 line.
+            pinned: Whether it is to be brought first wherever its user's profile is: see
+                GetProfile. Set by whoever asks for it with a key that may write (scope WRITE);
+                the server pins nothing by itself, except that what supersedes a pinned memory
+                is pinned, too.
             clear: Fields to empty, by name: what is None stays as it is. A field that is named
                 here is not given a value, too.
-            etag: Identifies this state of the memory: it changes when the memory does, and when
-                another one supersedes it. The server returns it with every memory. Pass it to
-                an update, and the call is refused (ABORTED) if the memory has changed since; if
-                empty, the call goes ahead in any case. Clients retry a call whose answer was
-                lost. If the first attempt did arrive, the second is refused, so read the memory
-                before you conclude that someone else changed it. Opaque: only compare it with
-                other etags. Up to 100 characters, on one line.
+            etag: Identifies this state of the memory: it changes when the memory does, when
+                another one supersedes it, and when it is said again on another day. The server
+                returns it with every memory. Pass it to an update, and the call is refused
+                (ABORTED) if the memory has changed since; if empty, the call goes ahead in any
+                case. Clients retry a call whose answer was lost. If the first attempt did
+                arrive, the second is refused, so read the memory before you conclude that
+                someone else changed it. Opaque: only compare it with other etags. Up to 100
+                characters, on one line.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1413,6 +1442,7 @@ class AsyncMemoryMethods(AsyncCaller):
                     "importance": importance,
                     "since": since,
                     "supersedes": supersedes,
+                    "pinned": pinned,
                 },
                 clear,
                 etag,
@@ -1427,6 +1457,7 @@ class AsyncMemoryMethods(AsyncCaller):
         include_superseded: bool | None = None,
         page_size: int | None = None,
         page_token: str | None = None,
+        only_pinned: bool | None = None,
         timeout: float | None = None,
     ) -> ListMemoriesResponse:
         """Lists memories, latest first, by when they began to hold.
@@ -1441,6 +1472,7 @@ class AsyncMemoryMethods(AsyncCaller):
             page_size: Memories per page. 1 to 1,000. Default: 50.
             page_token: The token from the previous page; empty for the first. Up to 2,000
                 characters.
+            only_pinned: Only pinned ones.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -1453,6 +1485,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "include_superseded": include_superseded,
                 "page_size": page_size,
                 "page_token": page_token,
+                "only_pinned": only_pinned,
             },
             timeout,
         )
@@ -1463,6 +1496,7 @@ class AsyncMemoryMethods(AsyncCaller):
         filter: MemoryFilterFields | memory_service_pb2.MemoryFilter | None = None,
         include_superseded: bool | None = None,
         page_size: int | None = None,
+        only_pinned: bool | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Memory]:
         """Walks all pages of `list_memories`, fetching each when it is reached.
@@ -1477,6 +1511,7 @@ class AsyncMemoryMethods(AsyncCaller):
             filter: Which memories.
             include_superseded: Superseded ones too.
             page_size: Memories per page. 1 to 1,000. Default: 50.
+            only_pinned: Only pinned ones.
             timeout: seconds for each page; None: the client's
         """
         return self._pages(
@@ -1485,6 +1520,7 @@ class AsyncMemoryMethods(AsyncCaller):
                 "filter": filter,
                 "include_superseded": include_superseded,
                 "page_size": page_size,
+                "only_pinned": only_pinned,
             },
             lambda page: page.memories,
             timeout,

@@ -1452,6 +1452,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             default=3,
         ),
         "wait_indexed": Parameter("flag", "Answer only when it can be found by its meaning too."),
+        "pinned": Parameter(
+            "flag", "Bring it first wherever its user's profile is; see `Memory.pinned`."
+        ),
     },
     "create_memories": {
         "memory": Parameter("NewMemory", "The memory.", required=True),
@@ -1482,9 +1485,13 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             many=True,
             most=100,
         ),
+        "pinned": Parameter(
+            "flag",
+            "Whether it is to be brought first wherever its user's profile is: see GetProfile.",
+        ),
         "etag": Parameter(
             "text",
-            "Identifies this state of the memory: it changes when the memory does, and when another one supersedes it.",
+            "Identifies this state of the memory: it changes when the memory does, when another one supersedes it, and when it is said again on another day.",
             most=100,
         ),
     },
@@ -1495,6 +1502,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "page_token": Parameter(
             "text", "The token from the previous page; empty for the first.", most=2000
         ),
+        "only_pinned": Parameter("flag", "Only pinned ones."),
     },
     "search_memories": {
         "query": Parameter("text", "What to look for, in words.", required=True, most=8192),
@@ -2651,6 +2659,9 @@ MESSAGES: Mapping[str, Mapping[str, Parameter]] = {
         "keep_copy": Parameter(
             "flag",
             "Store it even if another memory says the same, as for rows of a data set that differ in their metadata.",
+        ),
+        "pinned": Parameter(
+            "flag", "Bring it first wherever its user's profile is; see `Memory.pinned`."
         ),
     },
     "PerformanceTrendsParams": {

@@ -11,7 +11,7 @@ import typer
 from mneme.cli import cells, files
 from mneme.cli.app import App, Cli
 from mneme.cli.exits import InputError
-from mneme.cli.fields import Fields, option, text, texts
+from mneme.cli.fields import Fields, flag, option, text, texts
 from mneme.cli.files import OutputFile
 from mneme.cli.options import BestOf, Etag, Project, Query, Tags, User, Yes, free_json
 from mneme.cli.output import Column
@@ -74,6 +74,11 @@ _memories = Resource(
         "Metadata": "metadata",
         "Importance": "importance",
         "Since": "since",
+        "Pinned": lambda it: "yes" if it.pinned else "",
+        "Confirmed on": lambda it: (
+            cells.plural(it.confirmed_count, "further day") if it.confirmed_count else ""
+        ),
+        "Last said": lambda it: cells.when(it.last_said) if it.confirmed_count else "",
         "Supersedes": lambda it: cells.preview(" ".join(it.supersedes)),
         "Superseded by": "superseded_by",
         "Until": "until",
@@ -85,7 +90,11 @@ _memories = Resource(
 _memories.list(
     "iter_memories",
     "List memories, latest first, by when they began to hold.",
-    Fields(filter=_FILTER, include_superseded=Superseded),
+    Fields(
+        filter=_FILTER,
+        include_superseded=Superseded,
+        only_pinned=flag("Only pinned ones.", "--pinned"),
+    ),
 )
 _memories.get("get_memory", "Show one memory.")
 
@@ -103,6 +112,9 @@ def update(
             tags=texts("Its labels from now on; repeatable.", "--tag", sent=without_empty),
             **DETAILS,
             supersedes=texts("All that it replaces; repeatable.", metavar="ID", sent=without_empty),
+            pinned=option(
+                bool | None, "Bring it first in its user's profile, or not.", "--pin/--unpin"
+            ),
             etag=Etag,
         ),
     ],

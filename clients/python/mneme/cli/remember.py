@@ -53,6 +53,7 @@ def remember(
             **DETAILS,
             supersedes=texts("A memory that it replaces; repeatable.", metavar="ID"),
             memory_id=text("Its id; made if left out.", "--id", metavar="ID"),
+            pinned=flag("Bring it first in its user's profile.", "--pin"),
             keep_copy=flag("Store it even if another says the same.", "--keep-copy"),
         ),
     ],

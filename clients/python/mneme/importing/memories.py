@@ -77,5 +77,6 @@ def _memory(record: Record | Broken) -> NewMemory:
         importance=read.importance,
         since=read.since if read.HasField("since") else None,
         supersedes=read.supersedes,
+        pinned=read.pinned,
         keep_copy=bool(read.id),
     )

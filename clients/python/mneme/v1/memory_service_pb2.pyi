@@ -43,7 +43,7 @@ VECTOR_INDEX_KIND_EXACT: VectorIndexKind
 VECTOR_INDEX_KIND_HNSW: VectorIndexKind
 
 class Memory(_message.Message):
-    __slots__ = ("id", "text", "tags", "metadata", "user_id", "agent_id", "project", "importance", "since", "supersedes", "superseded_by", "until", "created_at", "updated_at", "etag")
+    __slots__ = ("id", "text", "tags", "metadata", "user_id", "agent_id", "project", "importance", "since", "supersedes", "superseded_by", "until", "created_at", "updated_at", "etag", "pinned", "confirmed_count", "last_said")
     ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     TAGS_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +59,9 @@ class Memory(_message.Message):
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
     ETAG_FIELD_NUMBER: _ClassVar[int]
+    PINNED_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    LAST_SAID_FIELD_NUMBER: _ClassVar[int]
     id: str
     text: str
     tags: _containers.RepeatedScalarFieldContainer[str]
@@ -74,10 +77,13 @@ class Memory(_message.Message):
     created_at: _timestamp_pb2.Timestamp
     updated_at: _timestamp_pb2.Timestamp
     etag: str
-    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., superseded_by: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ...) -> None: ...
+    pinned: bool
+    confirmed_count: int
+    last_said: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., superseded_by: _Optional[str] = ..., until: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., etag: _Optional[str] = ..., pinned: _Optional[bool] = ..., confirmed_count: _Optional[int] = ..., last_said: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class NewMemory(_message.Message):
-    __slots__ = ("text", "user_id", "agent_id", "project", "tags", "metadata", "importance", "since", "supersedes", "id", "keep_copy")
+    __slots__ = ("text", "user_id", "agent_id", "project", "tags", "metadata", "importance", "since", "supersedes", "id", "keep_copy", "pinned")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -89,6 +95,7 @@ class NewMemory(_message.Message):
     SUPERSEDES_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     KEEP_COPY_FIELD_NUMBER: _ClassVar[int]
+    PINNED_FIELD_NUMBER: _ClassVar[int]
     text: str
     user_id: str
     agent_id: str
@@ -100,10 +107,11 @@ class NewMemory(_message.Message):
     supersedes: _containers.RepeatedScalarFieldContainer[str]
     id: str
     keep_copy: bool
-    def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., keep_copy: _Optional[bool] = ...) -> None: ...
+    pinned: bool
+    def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., id: _Optional[str] = ..., keep_copy: _Optional[bool] = ..., pinned: _Optional[bool] = ...) -> None: ...
 
 class CreateMemoryRequest(_message.Message):
-    __slots__ = ("text", "user_id", "agent_id", "project", "tags", "metadata", "importance", "since", "supersedes", "memory_id", "keep_copy", "similar_limit", "wait_indexed")
+    __slots__ = ("text", "user_id", "agent_id", "project", "tags", "metadata", "importance", "since", "supersedes", "memory_id", "keep_copy", "similar_limit", "wait_indexed", "pinned")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -117,6 +125,7 @@ class CreateMemoryRequest(_message.Message):
     KEEP_COPY_FIELD_NUMBER: _ClassVar[int]
     SIMILAR_LIMIT_FIELD_NUMBER: _ClassVar[int]
     WAIT_INDEXED_FIELD_NUMBER: _ClassVar[int]
+    PINNED_FIELD_NUMBER: _ClassVar[int]
     text: str
     user_id: str
     agent_id: str
@@ -130,7 +139,8 @@ class CreateMemoryRequest(_message.Message):
     keep_copy: bool
     similar_limit: int
     wait_indexed: bool
-    def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., memory_id: _Optional[str] = ..., keep_copy: _Optional[bool] = ..., similar_limit: _Optional[int] = ..., wait_indexed: _Optional[bool] = ...) -> None: ...
+    pinned: bool
+    def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., memory_id: _Optional[str] = ..., keep_copy: _Optional[bool] = ..., similar_limit: _Optional[int] = ..., wait_indexed: _Optional[bool] = ..., pinned: _Optional[bool] = ...) -> None: ...
 
 class FoundMemory(_message.Message):
     __slots__ = ("memory", "similarity", "causal_uplift", "score")
@@ -277,16 +287,18 @@ class MemoryFilter(_message.Message):
     def __init__(self, user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., any_tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., where: _Optional[_Iterable[_Union[MetadataCondition, _Mapping]]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., min_age_days: _Optional[float] = ...) -> None: ...
 
 class ListMemoriesRequest(_message.Message):
-    __slots__ = ("filter", "include_superseded", "page_size", "page_token")
+    __slots__ = ("filter", "include_superseded", "page_size", "page_token", "only_pinned")
     FILTER_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ONLY_PINNED_FIELD_NUMBER: _ClassVar[int]
     filter: MemoryFilter
     include_superseded: bool
     page_size: int
     page_token: str
-    def __init__(self, filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., include_superseded: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+    only_pinned: bool
+    def __init__(self, filter: _Optional[_Union[MemoryFilter, _Mapping]] = ..., include_superseded: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., only_pinned: _Optional[bool] = ...) -> None: ...
 
 class ListMemoriesResponse(_message.Message):
     __slots__ = ("memories", "next_page_token", "total_size")

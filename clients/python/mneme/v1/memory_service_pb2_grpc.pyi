@@ -52,7 +52,8 @@ class MemoryServiceStub:
     `already_known`. Two texts say the same if they differ only in white space,
     in the case of their first letter or in a full stop at the end; whether two
     different sentences mean the same is left to the caller. A superseded
-    memory does not count: what was true once may become true again.
+    memory does not count: what was true once may become true again. That it was
+    said again on another day is counted (`confirmed_count`).
 
     The answer also has the closest older memories of the same user, with their
     dates. If the new one replaces one of them, send it once more with
@@ -282,7 +283,8 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     `already_known`. Two texts say the same if they differ only in white space,
     in the case of their first letter or in a full stop at the end; whether two
     different sentences mean the same is left to the caller. A superseded
-    memory does not count: what was true once may become true again.
+    memory does not count: what was true once may become true again. That it was
+    said again on another day is counted (`confirmed_count`).
 
     The answer also has the closest older memories of the same user, with their
     dates. If the new one replaces one of them, send it once more with
@@ -515,7 +517,8 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         `already_known`. Two texts say the same if they differ only in white space,
         in the case of their first letter or in a full stop at the end; whether two
         different sentences mean the same is left to the caller. A superseded
-        memory does not count: what was true once may become true again.
+        memory does not count: what was true once may become true again. That it was
+        said again on another day is counted (`confirmed_count`).
 
         The answer also has the closest older memories of the same user, with their
         dates. If the new one replaces one of them, send it once more with

@@ -1004,6 +1004,10 @@ export interface CreateMemoryRequestInit {
    * embedding backend is slow.
    */
   waitIndexed?: boolean | undefined;
+  /**
+   * Bring it first wherever its user's profile is; see `Memory.pinned`.
+   */
+  pinned?: boolean | undefined;
 }
 
 /**
@@ -3175,6 +3179,10 @@ export interface ListMemoriesRequestInit {
    * Up to 2,000 characters.
    */
   pageToken?: string | undefined;
+  /**
+   * Only pinned ones.
+   */
+  onlyPinned?: boolean | undefined;
 }
 
 /**
@@ -3831,6 +3839,10 @@ export interface NewMemoryInit {
    * known.
    */
   keepCopy?: boolean | undefined;
+  /**
+   * Bring it first wherever its user's profile is; see `Memory.pinned`.
+   */
+  pinned?: boolean | undefined;
 }
 
 /**
@@ -5756,9 +5768,10 @@ export interface UpdateMemoryRequestInit {
   memory: MemoryChanges;
   /**
    * Which fields of the memory to change. A memory that `supersedes` no longer
-   * names holds again.
+   * names holds again; if it newly names a pinned one, this one is pinned, unless
+   * the mask names `pinned`.
    * It may name text, tags, metadata, user_id, agent_id, project, importance,
-   * since, supersedes.
+   * since, supersedes, pinned.
    * Required.
    */
   updateMask?: readonly string[] | FieldMask | undefined;
@@ -6362,8 +6375,9 @@ export interface MemoryChanges {
    */
   supersedes?: readonly string[] | undefined;
   /**
-   * Identifies this state of the memory: it changes when the memory does, and
-   * when another one supersedes it. The server returns it with every memory.
+   * Identifies this state of the memory: it changes when the memory does, when
+   * another one supersedes it, and when it is said again on another day. The server returns it with
+   * every memory.
    * Pass it to an update, and the call is refused (ABORTED) if the memory has
    * changed since; if empty, the call goes ahead in any case. Clients retry a
    * call whose answer was lost. If the first attempt did arrive, the second is
@@ -6372,6 +6386,13 @@ export interface MemoryChanges {
    * Up to 100 characters, on one line.
    */
   etag?: string | undefined;
+  /**
+   * Whether it is to be brought first wherever its user's profile is: see
+   * GetProfile. Set by whoever asks for it with a key that may write (scope
+   * WRITE); the server pins nothing by itself, except that what supersedes a
+   * pinned memory is pinned, too.
+   */
+  pinned?: boolean | undefined;
 }
 
 /**

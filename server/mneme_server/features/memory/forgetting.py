@@ -9,7 +9,13 @@ from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.features.memory.memories import remove
 from mneme_server.features.memory.model import MEMORY
-from mneme_server.features.memory.store import SqlMemories, memories, memory_tags, memory_values
+from mneme_server.features.memory.store import (
+    SqlMemories,
+    memories,
+    memory_confirmations,
+    memory_tags,
+    memory_values,
+)
 
 
 class MemoryForgetter(SqlForgetter):
@@ -41,5 +47,6 @@ FORGETS = Forgets(
         memories: "deleted",
         memory_tags: "deleted with their memory",
         memory_values: "deleted with their memory",
+        memory_confirmations: "deleted with their memory",
     },
 )

@@ -19,6 +19,7 @@ from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.features.memory.confirmation import Confirming
 from mneme_server.features.memory.model import (
     MEMORY,
     Figures,
@@ -246,6 +247,7 @@ class _Storing:
         self._unit = unit
         self._vectors = vectors
         self._marking = Marking(unit)
+        self._confirmed: Mapping[str, Collection[int]] = {}
 
     @property
     def unembedded(self) -> int:
@@ -261,6 +263,7 @@ class _Storing:
         """Decide for each item whether it is to be stored, and mark what it supersedes."""
         known = _BatchLookup(self._unit, items)
         self._marking.sees(known.stored)
+        confirming = Confirming(self._unit)
         taken: list[tuple[Memory, Memory | None, NewMemory]] = []
         for place, item in enumerate(items):
             before = known.of(item)
@@ -272,10 +275,13 @@ class _Storing:
             else:
                 memory = self._marking.now(before)
                 _require_same(memory, item, place)
+                if memory.id != item.memory.id:
+                    confirming.says_again(memory, item.memory.since_us)
             old = item.memory.supersedes
             memory = self._marking.supersede(old, memory, item=place)
             known.forget(self._marking.not_holding(old))
             taken.append((memory, before, item))
+        self._confirmed = confirming.days(self._marking)
         self.fresh = [self._marking.now(memory) for memory in self.fresh]
         self.receipts = [
             MemoryReceipt(
@@ -304,7 +310,13 @@ class _Storing:
         self._unit.get(SqlMemories).save(memories, doc_ids)
 
     def _mark(self) -> None:
-        self._marking.write({memory.id for memory in self.fresh})
+        fresh = {memory.id for memory in self.fresh}
+        self._marking.write(fresh)
+        memories = self._unit.get(SqlMemories)
+        memories.confirm(self._confirmed)
+        memories.rank(
+            [self._marking.seen(memory_id) for memory_id in self._confirmed.keys() - fresh]
+        )
 
 
 def document_of(memory: Memory) -> Document:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from mneme_server.common import turns
-from mneme_server.common.clock import later_us
+from mneme_server.common.clock import DAY_US, later_us
 from mneme_server.common.errors import FailedPrecondition, NotFound
 from mneme_server.common.etags import require_etag
 from mneme_server.common.pages import least_bytes, parts
@@ -85,9 +85,10 @@ class Memories:
                     after = replace(before, **changes)
                     if after == before:
                         return _updated(unit, before, says=says)
+                    after = _said(before, after)
                 vectors = self.vectors.of(tenant, [after.text], Figures())
                 vector = vectors.get(after.text)
-                changed = self._changed(tenant, before, after, vector, etag, says=says)
+                changed = self._changed(tenant, before, after, vector, etag, named=changes)
                 if changed is not None:
                     return changed
 
@@ -99,9 +100,10 @@ class Memories:
         vector: Matrix | None,
         etag: str,
         *,
-        says: bool,
+        named: Collection[str],
     ) -> Updated | None:
-        """Write the change; None when somebody else changed the memory meanwhile."""
+        """Write the change, of the `named` fields; None when somebody else changed the memory
+        meanwhile."""
         if vector is None:
             tenant.require_room(1)
         with tenant.write() as unit:
@@ -117,13 +119,25 @@ class Memories:
             own = marking.restore([old for old in before.supersedes if old not in kept], own)
             # Those it superseded before, too: since when it holds may have changed.
             own = marking.supersede(after.supersedes, own, dated=True)
-            marking.write()
+            if "pinned" in named:
+                own = replace(own, pinned=after.pinned)
+            marking.write({own.id})
             unit.documents.remove(MEMORY, [own.id])
             (document,) = unit.documents.add(
                 [document_of(own)], None if vector is None else vector[None, :]
             )
             unit.get(SqlMemories).save([own], {own.id: document.doc_id})
-            return _updated(unit, own, says=says)
+            if own.digest != before.digest:
+                unit.get(SqlMemories).unconfirm([own.id])
+            return _updated(unit, own, says=not SAYING_FIELDS.isdisjoint(named))
+
+
+def _said(before: Memory, after: Memory) -> Memory:
+    """Return a changed memory with what confirms it: nothing does what says something else now."""
+    if after.digest != before.digest or not before.confirmed_count:
+        return replace(after, confirmed_count=0, last_said_us=after.since_us)
+    day_us = after.since_us // DAY_US * DAY_US
+    return replace(after, last_said_us=max(before.last_said_us, day_us))
 
 
 def _existing(unit: CorpusUnit, memory_id: str, etag: str = "") -> Memory:

@@ -164,7 +164,9 @@ def deletion(deleted: Deleted, took_s: float, *, dry_run: bool) -> pb.DeleteMemo
     )
 
 
-def memory_filter(message: pb.MemoryFilter, *, include_superseded: bool) -> MemoryFilter:
+def memory_filter(
+    message: pb.MemoryFilter, *, include_superseded: bool, only_pinned: bool = False
+) -> MemoryFilter:
     """Return the filter of a message that a request has as `filter`.
 
     Raises:
@@ -193,6 +195,7 @@ def memory_filter(message: pb.MemoryFilter, *, include_superseded: bool) -> Memo
         start_us=start_us,
         end_us=end_us,
         include_superseded=include_superseded,
+        only_pinned=only_pinned,
     )
 
 

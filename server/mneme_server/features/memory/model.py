@@ -16,12 +16,19 @@ from mneme_server.features.memory.values import ValueRange
 _DIGEST_BYTES = 16
 CONTENT_FIELDS = (
     "text", "user_id", "agent_id", "project", "tags", "metadata_json", "importance", "since_us",
+    "pinned",
 )  # fmt: skip
 """What the author of a memory decides, but for what it supersedes."""
 SAYING_FIELDS = frozenset(("text", "user_id", "agent_id", "project"))
 """What decides whether two memories say the same; see `Memory.digest`."""
 MEMORY = MemoryKind("memory", successor="superseded_by")
 """Memories, superseded ones too: those are archived."""
+
+
+OFTEN = 2
+"""On how many further days something was said again that was confirmed often."""
+_PINNED = 1_000_000
+_BY_IMPORTANCE = 100_000
 
 
 class Importance(IntEnum):
@@ -39,7 +46,8 @@ class Memory:
 
     `metadata_json` is canonical JSON. `since_us` is when it began to hold. `supersedes` are the ids
     of those that it replaced itself, sorted; `superseded_by` and `until_us` tell what replaced it,
-    and since when that holds.
+    and since when that holds. `confirmed_count` is on how many further days the same was said
+    again; `last_said_us` is then the beginning of the last of the days, else as `since_us`.
     """
 
     id: str
@@ -56,6 +64,23 @@ class Memory:
     until_us: int | None = None
     created_us: int = 0
     updated_us: int = 0
+    pinned: bool = False
+    confirmed_count: int = 0
+    last_said_us: int = 0
+
+    @property
+    def stable(self) -> bool:
+        """Whether it matters much, or was confirmed often."""
+        return self.importance >= Importance.HIGH or self.confirmed_count >= OFTEN
+
+    @property
+    def standing(self) -> int:
+        """What it is brought by in its user's profile, the greatest first: pinned ones, then stable
+        ones by importance and confirmations; 0 for others, which go by their time alone."""
+        if not (self.pinned or self.stable):
+            return 0
+        confirmed = min(self.confirmed_count, _BY_IMPORTANCE - 1)
+        return _PINNED * self.pinned + _BY_IMPORTANCE * self.importance + confirmed
 
     @property
     def holds(self) -> bool:
@@ -82,7 +107,7 @@ class Memory:
 
 
 UNSAID: Mapping[str, object] = {
-    "tags": (), "metadata_json": "{}", "importance": Importance.NORMAL,
+    "tags": (), "metadata_json": "{}", "importance": Importance.NORMAL, "pinned": False,
 }  # fmt: skip
 """What fields of the content hold of which nothing was said."""
 
@@ -127,15 +152,20 @@ class NewMemory:
             self.memory,
             id=self.memory.id or memory_id,
             since_us=since_us,
+            last_said_us=since_us,
             created_us=now,
             updated_us=now,
         )
         return replace(self, memory=whole)
 
     def differing(self, stored: Memory) -> list[str]:
-        """Return the names of the content's fields in which a stored memory differs."""
-        names = self.memory.differing(stored)
-        return [name for name in names if name != "since_us" or self.since_us is not None]
+        """Return the names of the content's fields in which a stored memory differs.
+
+        Since when it holds may not be given; and that one is pinned now that was not to be when it
+        was stored is no difference: what it supersedes, or somebody since, has pinned it.
+        """
+        given = {"since_us": self.since_us is not None, "pinned": self.memory.pinned}
+        return [name for name in self.memory.differing(stored) if given.get(name, True)]
 
     def contradicted(self, stored: Memory) -> list[str]:
         """Return the names of the content's fields that were given and in which a stored one
@@ -164,6 +194,7 @@ class MemoryFilter:
     start_us: int | None = None
     end_us: int | None = None
     include_superseded: bool = False
+    only_pinned: bool = False
 
 
 class MemoryPart(Enum):

@@ -92,9 +92,14 @@ class MemoryServicer:
     def ListMemories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
         """List memories."""
         pages = Pages(request)
+        filter_ = convert.memory_filter(
+            request.filter,
+            include_superseded=request.include_superseded,
+            only_pinned=request.only_pinned,
+        )
         memories, total = self._memories.page(
             call.tenant,
-            convert.memory_filter(request.filter, include_superseded=request.include_superseded),
+            filter_,
             pages.after(int, str),
             pages.size + 1,
         )

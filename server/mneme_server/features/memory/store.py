@@ -11,12 +11,14 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     Connection,
     Executable,
     ForeignKeyConstraint,
     Index,
+    Integer,
     LargeBinary,
     Row,
     Select,
@@ -25,6 +27,7 @@ from sqlalchemy import (
     Text,
     bindparam,
     delete,
+    false,
     func,
     select,
     tuple_,
@@ -89,12 +92,23 @@ memories = Table(
     Column("until", BigInteger),
     time_column("created_at"),
     time_column("updated_at"),
+    Column("pinned", Boolean, nullable=False, server_default=false()),
+    Column("confirmed_count", Integer, nullable=False, server_default="0"),
+    Column("last_said", BigInteger, nullable=False, server_default="0", info={"time": True}),
+    # What the user's profile is in the order of; see `features.memory.model.Memory.standing`.
+    Column("standing", Integer, nullable=False, server_default="0"),
     Index("memories_by_since", "tenant_id", "since", "id"),
     Index("memories_by_user", "tenant_id", "user_id", "since", "id"),
     Index("memories_by_digest", "tenant_id", "digest"),
     Index("memories_by_successor", "tenant_id", "superseded_by"),
+    # Of one user what holds, in the order of the profile, which is read from its end: all that is
+    # needed to count it is in the index, too.
+    Index(
+        "memories_by_standing",
+        "tenant_id", "user_id", "superseded_by", "standing", "last_said", "digest", "since",
+    ),
     info=rows_are("memory", "id"),
-)
+)  # fmt: skip
 
 memory_tags = Table(
     "memory_tags",
@@ -106,6 +120,19 @@ memory_tags = Table(
         ["tenant_id", "memory_id"], ["memories.tenant_id", "memories.id"], ondelete="CASCADE"
     ),
     Index("memory_tags_by_memory", "tenant_id", "memory_id"),
+    sqlite_with_rowid=False,
+)
+
+# On which days, of those since 1970 in UTC, a memory was said again.
+memory_confirmations = Table(
+    "memory_confirmations",
+    metadata,
+    tenant_key(),
+    Column("memory_id", Text, nullable=False, primary_key=True),
+    Column("day", Integer, nullable=False, primary_key=True),
+    ForeignKeyConstraint(
+        ["tenant_id", "memory_id"], ["memories.tenant_id", "memories.id"], ondelete="CASCADE"
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -228,9 +255,57 @@ class SqlMemories:
                 .values(superseded_by=successor, until=until_us)
             )
 
+    def confirmed_on(self, memory_ids: Collection[str]) -> dict[str, set[int]]:
+        """Return on which days since 1970 each of these was said again, by id."""
+        found: dict[str, set[int]] = {}
+        columns = memory_confirmations.c
+        for some in chunks(memory_ids):
+            query = select(columns.memory_id, columns.day).where(
+                columns.tenant_id == self._tenant_id, columns.memory_id.in_(some)
+            )
+            for row in self._connection.execute(query):
+                found.setdefault(row.memory_id, set()).add(row.day)
+        return found
+
+    def confirm(self, days: Mapping[str, Collection[int]]) -> None:
+        """Note the days on which memories were said again, by id: new ones, of memories that are
+        stored."""
+        rows = [
+            {"tenant_id": self._tenant_id, "memory_id": memory_id, "day": day}
+            for memory_id, of_memory in days.items()
+            for day in of_memory
+        ]
+        if rows:
+            insert_rows(self._connection, memory_confirmations, rows)
+
+    def unconfirm(self, memory_ids: Collection[str]) -> None:
+        """Forget that memories were said again."""
+        columns = memory_confirmations.c
+        for some in chunks(memory_ids):
+            self._connection.execute(
+                delete(memory_confirmations).where(
+                    columns.tenant_id == self._tenant_id, columns.memory_id.in_(some)
+                )
+            )
+
+    def rank(self, ranked: Collection[Memory]) -> None:
+        """Write of stored memories what their place in a profile goes by, and nothing else."""
+        for memory in ranked:
+            self._connection.execute(
+                update(memories)
+                .where(memories.c.tenant_id == self._tenant_id, memories.c.id == memory.id)
+                .values(
+                    pinned=memory.pinned,
+                    confirmed_count=memory.confirmed_count,
+                    last_said=memory.last_said_us,
+                    standing=memory.standing,
+                )
+            )
+
     def remove(self, memory_ids: Collection[str]) -> None:
         """Remove these memories."""
         self._remove_labels(memory_ids)
+        self.unconfirm(memory_ids)
         for some in chunks(memory_ids):
             removed = self._connection.execute(
                 delete(memories).where(
@@ -410,6 +485,8 @@ class SqlMemories:
             conditions.append(looked_at["since"] < filter_.end_us)
         if not filter_.include_superseded:
             conditions.append(looked_at["superseded_by"] == "")
+        if filter_.only_pinned:
+            conditions.append(columns.pinned)
         return conditions
 
     def _tagged(self, tags: Collection[str]) -> Select[Any]:

@@ -24,6 +24,7 @@ class Marking:
         self._unit = unit
         self._seen: dict[str, Memory] = {}
         self._marked: dict[str, Memory] = {}
+        self._pinned: set[str] = set()
 
     @property
     def marked(self) -> Sequence[Memory]:
@@ -37,6 +38,10 @@ class Marking:
     def now(self, memory: Memory) -> Memory:
         """Return a memory as it is by now."""
         return self._seen.get(memory.id, memory)
+
+    def seen(self, memory_id: str) -> Memory:
+        """Return a memory of which note was taken, as it is by now."""
+        return self._seen[memory_id]
 
     def not_holding(self, memory_ids: Collection[str]) -> Sequence[Memory]:
         """Return those of these memories that are superseded by now."""
@@ -52,6 +57,8 @@ class Marking:
         dated: bool = False,
     ) -> Memory:
         """Mark these as superseded by one, and return that one.
+
+        It is pinned if one is that it comes to supersede.
 
         Those that are already stay as they are; with `dated` they held until since when it holds.
         `item` is the place of the successor among those that are stored, for errors.
@@ -74,6 +81,9 @@ class Marking:
                 raise FailedPrecondition(
                     f"memory {memory_id!r} {fault}", field="supersedes", item=item
                 )
+            if old.superseded_by != successor.id and old.pinned and not successor.pinned:
+                successor = replace(successor, pinned=True)
+                self._pinned.add(successor.id)
             if old.superseded_by != successor.id or dated:
                 self._mark(old, successor.id, successor.since_us)
         if memory_ids:
@@ -100,6 +110,8 @@ class Marking:
                 continue
             self._unit.get(SqlMemories).mark([memory.id], memory.superseded_by, memory.until_us)
             self._unit.documents.set_archived(MEMORY, memory.id, archived=not memory.holds)
+        pinned = self._pinned.difference(stored)
+        self._unit.get(SqlMemories).rank([self._seen[memory_id] for memory_id in pinned])
 
     def _mark(self, memory: Memory, successor: str, until_us: int | None) -> None:
         marked = replace(memory, superseded_by=successor, until_us=until_us)

@@ -43,6 +43,7 @@ def test_every_change_of_a_memory_changes_its_etag() -> None:
         "text": "x", "user_id": "bo", "agent_id": "a", "project": "p", "tags": ("t",),
         "metadata_json": "{}x", "importance": Importance.HIGH, "since_us": 6, "supersedes": ("o",),
         "superseded_by": "n", "until_us": 7, "created_us": 8, "updated_us": 9, "id": "other",
+        "pinned": True, "confirmed_count": 1, "last_said_us": 10,
     }  # fmt: skip
     assert changes.keys() == set(Memory.__slots__)
     etags = {replace(MEMORY, **{name: value}).etag for name, value in changes.items()}  # type: ignore[arg-type]

@@ -70,7 +70,8 @@ export interface MemoryMethods {
    * `already_known`. Two texts say the same if they differ only in white space,
    * in the case of their first letter or in a full stop at the end; whether two
    * different sentences mean the same is left to the caller. A superseded
-   * memory does not count: what was true once may become true again.
+   * memory does not count: what was true once may become true again. That it was
+   * said again on another day is counted (`confirmed_count`).
    *
    * The answer also has the closest older memories of the same user, with their
    * dates. If the new one replaces one of them, send it once more with
@@ -96,7 +97,8 @@ export interface MemoryMethods {
    * `already_known`. Two texts say the same if they differ only in white space,
    * in the case of their first letter or in a full stop at the end; whether two
    * different sentences mean the same is left to the caller. A superseded
-   * memory does not count: what was true once may become true again.
+   * memory does not count: what was true once may become true again. That it was
+   * said again on another day is counted (`confirmed_count`).
    *
    * The answer also has the closest older memories of the same user, with their
    * dates. If the new one replaces one of them, send it once more with

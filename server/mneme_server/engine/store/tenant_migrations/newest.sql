@@ -24,6 +24,7 @@ INSERT INTO "alembic_version" VALUES('causal_0100');
 INSERT INTO "alembic_version" VALUES('events_0101');
 INSERT INTO "alembic_version" VALUES('forgetting_0100');
 INSERT INTO "alembic_version" VALUES('learning_0100');
+INSERT INTO "alembic_version" VALUES('memory_0101');
 INSERT INTO "alembic_version" VALUES('otlp_0100');
 INSERT INTO "alembic_version" VALUES('patterns_0100');
 INSERT INTO "alembic_version" VALUES('proof_0100');
@@ -565,9 +566,19 @@ CREATE TABLE memories (
 	superseded_by TEXT NOT NULL, 
 	until BIGINT, 
 	created_at BIGINT NOT NULL, 
-	updated_at BIGINT NOT NULL, 
+	updated_at BIGINT NOT NULL, pinned BOOLEAN DEFAULT 0 NOT NULL, confirmed_count INTEGER DEFAULT '0' NOT NULL, last_said BIGINT DEFAULT '0' NOT NULL, standing INTEGER DEFAULT '0' NOT NULL, 
 	PRIMARY KEY (tenant_id, id)
 );
+CREATE TABLE memory_confirmations (
+	tenant_id TEXT NOT NULL, 
+	memory_id TEXT NOT NULL, 
+	day INTEGER NOT NULL, 
+	PRIMARY KEY (tenant_id, memory_id, day), 
+	FOREIGN KEY(tenant_id, memory_id) REFERENCES memories (tenant_id, id) ON DELETE CASCADE
+)
+ WITHOUT ROWID
+
+;
 CREATE TABLE memory_tags (
 	tenant_id TEXT NOT NULL, 
 	tag TEXT NOT NULL, 
@@ -917,6 +928,7 @@ CREATE INDEX skill_tags_by_skill ON skill_tags (tenant_id, skill_id);
 CREATE INDEX skill_links_by_child ON skill_links (tenant_id, child_id);
 CREATE UNIQUE INDEX patterns_by_name ON patterns (tenant_id, name);
 CREATE INDEX pattern_verdicts_by_memory ON pattern_verdicts (tenant_id, memory_id);
+CREATE INDEX memories_by_standing ON memories (tenant_id, user_id, superseded_by, standing, last_said, digest, since);
 CREATE INDEX otlp_inbox_by_due ON otlp_inbox (tenant_id, due_at);
 CREATE INDEX otlp_inbox_by_size ON otlp_inbox (tenant_id, bytes);
 CREATE INDEX otlp_inbox_by_trace ON otlp_inbox (tenant_id, trace_id);

@@ -20,7 +20,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/memory_service.proto.
  */
 export const file_mneme_v1_memory_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9tZW1vcnlfc2VydmljZS5wcm90bxIIbW5lbWUudjEivgMKBk1lbW9yeRIMCgJpZBgBIAEoCUIAEg4KBHRleHQYAiABKAlCABIOCgR0YWdzGAMgAygJQgASKwoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASEQoHdXNlcl9pZBgFIAEoCUIAEhIKCGFnZW50X2lkGAYgASgJQgASEQoHcHJvamVjdBgHIAEoCUIAEioKCmltcG9ydGFuY2UYCCABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgKIAMoCUIAEhUKDXN1cGVyc2VkZWRfYnkYCyABKAkSKQoFdW50aWwYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYDyABKAlCACKiAgoJTmV3TWVtb3J5Eg4KBHRleHQYASABKAlCABIRCgd1c2VyX2lkGAIgASgJQgASEgoIYWdlbnRfaWQYAyABKAlCABIRCgdwcm9qZWN0GAQgASgJQgASDgoEdGFncxgFIAMoCUIAEisKCG1ldGFkYXRhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKCmltcG9ydGFuY2UYByABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgJIAMoCUIAEgwKAmlkGAogASgJQgASEQoJa2VlcF9jb3B5GAsgASgIIvkCChNDcmVhdGVNZW1vcnlSZXF1ZXN0Eg4KBHRleHQYASABKAlCABIRCgd1c2VyX2lkGAIgASgJQgASEgoIYWdlbnRfaWQYAyABKAlCABIRCgdwcm9qZWN0GAQgASgJQgASDgoEdGFncxgFIAMoCUIAEisKCG1ldGFkYXRhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIAEioKCmltcG9ydGFuY2UYByABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgJIAMoCUIAEhMKCW1lbW9yeV9pZBgKIAEoCUIAEhEKCWtlZXBfY29weRgLIAEoCBIcCg1zaW1pbGFyX2xpbWl0GAwgASgFQgBIAIgBARIUCgx3YWl0X2luZGV4ZWQYDSABKAhCEAoOX3NpbWlsYXJfbGltaXQijwEKC0ZvdW5kTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRISCgpzaW1pbGFyaXR5GAIgASgBEhoKDWNhdXNhbF91cGxpZnQYAyABKAFIAIgBARISCgVzY29yZRgEIAEoAUgBiAEBQhAKDl9jYXVzYWxfdXBsaWZ0QggKBl9zY29yZSK1AQoQSW5zZXJ0aW9uRmlndXJlcxISCgpjYWNoZV9oaXRzGAEgASgDEhQKDGNhY2hlX21pc3NlcxgCIAEoAxIUCgxxdWV1ZWRfY291bnQYAyABKAMSFAoMZW1iZWRkaW5nX21zGAQgASgBEhIKCndyaXRpbmdfbXMYBSABKAESGgoSdmVjdG9yc19wZXJfc2Vjb25kGAYgASgBEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YByABKAUi9gEKFENyZWF0ZU1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhEKCWRpZmZlcmluZxgDIAMoCRImCgdzaW1pbGFyGAQgAygLMhUubW5lbWUudjEuRm91bmRNZW1vcnkSFwoPc2ltaWxhcl91bmtub3duGAUgASgIEiQKCnN1cGVyc2VkZWQYBiADKAsyEC5tbmVtZS52MS5NZW1vcnkSKwoHZmlndXJlcxgHIAEoCzIaLm1uZW1lLnYxLkluc2VydGlvbkZpZ3VyZXMiPgoVQ3JlYXRlTWVtb3JpZXNSZXF1ZXN0EiUKBm1lbW9yeRgBIAEoCzITLm1uZW1lLnYxLk5ld01lbW9yeUIAIjkKDU1lbW9yeVJlY2VpcHQSEQoJbWVtb3J5X2lkGAEgASgJEhUKDWFscmVhZHlfa25vd24YAiABKAgiuQEKFkNyZWF0ZU1lbW9yaWVzUmVzcG9uc2USFgoOaW5zZXJ0ZWRfY291bnQYASABKAMSEwoLa25vd25fY291bnQYAiABKAMSGgoSYWNrbm93bGVkZ2VkX2NvdW50GAMgASgDEikKCHJlY2VpcHRzGAQgAygLMhcubW5lbWUudjEuTWVtb3J5UmVjZWlwdBIrCgdmaWd1cmVzGAUgASgLMhoubW5lbWUudjEuSW5zZXJ0aW9uRmlndXJlcyInChBHZXRNZW1vcnlSZXF1ZXN0EhMKCW1lbW9yeV9pZBgBIAEoCUIAIjUKEUdldE1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeSJsChNVcGRhdGVNZW1vcnlSZXF1ZXN0EiIKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeUIAEjEKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IAImgKFFVwZGF0ZU1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhcKD2tub3duX21lbW9yeV9pZBgDIAEoCSK0AQoRTWV0YWRhdGFDb25kaXRpb24SDQoDa2V5GAEgASgJQgASMgoKY29tcGFyaXNvbhgCIAEoDjIcLm1uZW1lLnYxLk1ldGFkYXRhQ29tcGFyaXNvbkIAEhMKBHRleHQYAyABKAlCAEgAiAEBEhUKBm51bWJlchgEIAEoAUIASAGIAQESEgoFdHJ1dGgYBSABKAhIAogBAUIHCgVfdGV4dEIJCgdfbnVtYmVyQggKBl90cnV0aCLxAgoMTWVtb3J5RmlsdGVyEhYKB3VzZXJfaWQYASABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAIgASgJQgBIAYgBARIWCgdwcm9qZWN0GAMgASgJQgBIAogBARIOCgR0YWdzGAQgAygJQgASEgoIYW55X3RhZ3MYBSADKAlCABIrCghtZXRhZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIsCgV3aGVyZRgHIAMoCzIbLm1uZW1lLnYxLk1ldGFkYXRhQ29uZGl0aW9uQgASLgoKc3RhcnRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDG1pbl9hZ2VfZGF5cxgKIAEoAUIAQgoKCF91c2VyX2lkQgsKCV9hZ2VudF9pZEIKCghfcHJvamVjdCKEAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5NZW1vcnlGaWx0ZXISGgoSaW5jbHVkZV9zdXBlcnNlZGVkGAIgASgIEhMKCXBhZ2Vfc2l6ZRgDIAEoBUIAEhQKCnBhZ2VfdG9rZW4YBCABKAlCACJnChRMaXN0TWVtb3JpZXNSZXNwb25zZRIiCghtZW1vcmllcxgBIAMoCzIQLm1uZW1lLnYxLk1lbW9yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAyK5AQoVU2VhcmNoTWVtb3JpZXNSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KBWxpbWl0GAMgASgFQgASGAoObWluX3NpbWlsYXJpdHkYBCABKAFCABIaChJpbmNsdWRlX3N1cGVyc2VkZWQYBSABKAgSDgoGcmVyYW5rGAYgASgIEhAKCG9ubHlfb3duGAcgASgIIpoCChZTZWFyY2hNZW1vcmllc1Jlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5tbmVtZS52MS5Gb3VuZE1lbW9yeRIVCg10b3RhbF9tYXRjaGVzGAIgASgDEhYKDm1hdGNoZXNfY2FwcGVkGAMgASgIEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSLQoKaW5kZXhfa2luZBgGIAEoDjIZLm1uZW1lLnYxLlZlY3RvckluZGV4S2luZBIUCgxlbWJlZGRpbmdfbXMYByABKAESEQoJc2VhcmNoX21zGAggASgBEg8KB3BhcnRpYWwYCSABKAgSEQoJcmVyYW5rX21zGAogASgBIncKFURlbGV0ZU1lbW9yaWVzUmVxdWVzdBIUCgptZW1vcnlfaWRzGAEgAygJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KB2RyeV9ydW4YAyABKAgSDwoHY2FzY2FkZRgEIAEoCCKZAgoWRGVsZXRlTWVtb3JpZXNSZXNwb25zZRIVCg1kZWxldGVkX2NvdW50GAEgASgDEhQKDHZlY3Rvcl9jb3VudBgCIAEoAxISCgptZW1vcnlfaWRzGAMgAygJEhQKDHJlc3RvcmVkX2lkcxgEIAMoCRIPCgd0b29rX21zGAUgASgBEg8KB2RyeV9ydW4YBiABKAgSFQoNZXBpc29kZV9jb3VudBgHIAEoAxITCgtlcGlzb2RlX2lkcxgIIAMoCRITCgtza2lsbF9jb3VudBgJIAEoAxIRCglza2lsbF9pZHMYCiADKAkSGQoRY2F1c2FsX2VkZ2VfY291bnQYCyABKAMSFwoPY2F1c2FsX2VkZ2VfaWRzGAwgAygJIoIBCg1NYXRjaGVkTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRInCgdtYXRjaGVzGAIgAygLMhYubW5lbWUudjEuUGF0dGVybk1hdGNoEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKeAQoTTWF0Y2hQYXR0ZXJuUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KBWxpbWl0GAMgASgFQgASGgoSaW5jbHVkZV9zdXBlcnNlZGVkGAQgASgIEhQKDG9taXRfbWF0Y2hlcxgFIAEoCBIMCgRwZWVrGAYgASgIIqsBChRNYXRjaFBhdHRlcm5SZXNwb25zZRIoCgdyZXN1bHRzGAEgAygLMhcubW5lbWUudjEuTWF0Y2hlZE1lbW9yeRIVCg10b3RhbF9tYXRjaGVzGAIgASgDEhYKDm1hdGNoZXNfY2FwcGVkGAMgASgIEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhEKCXNlYXJjaF9tcxgFIAEoARIPCgdwYXJ0aWFsGAYgASgIIsEBCgpJbmRleFN0YXRzEicKBGtpbmQYASABKA4yGS5tbmVtZS52MS5WZWN0b3JJbmRleEtpbmQSFAoMbWVtb3J5X2J5dGVzGAIgASgDEhIKCmRpc2tfYnl0ZXMYAyABKAMSHgoRYXZlcmFnZV9zZWFyY2hfbXMYBCABKAFIAIgBARIUCgxzZWFyY2hfY291bnQYBSABKAMSFAoMdmVjdG9yX2J5dGVzGAYgASgDQhQKEl9hdmVyYWdlX3NlYXJjaF9tcyKsAgoWR2V0TWVtb3J5U3RhdHNSZXNwb25zZRIoCghkYXRhYmFzZRgBIAEoCzIWLm1uZW1lLnYxLkRhdGFiYXNlSW5mbxImCgZjb3VudHMYAiABKAsyFi5tbmVtZS52MS5NZW1vcnlDb3VudHMSLAoKZW1iZWRkaW5ncxgDIAEoCzIYLm1uZW1lLnYxLkVtYmVkZGluZ1N0YXRzEiMKBWluZGV4GAQgASgLMhQubW5lbWUudjEuSW5kZXhTdGF0cxIyCgxkaXN0cmlidXRpb24YBSABKAsyHC5tbmVtZS52MS5NZW1vcnlEaXN0cmlidXRpb24SKAoHcXVhbGl0eRgGIAEoCzIXLm1uZW1lLnYxLk1lbW9yeVF1YWxpdHkSDwoHdG9va19tcxgHIAEoASLwAQoST3Blbk1lbW9yeVJlc3BvbnNlEigKCGRhdGFiYXNlGAEgASgLMhYubW5lbWUudjEuRGF0YWJhc2VJbmZvEiYKBmNvdW50cxgCIAEoCzIWLm1uZW1lLnYxLk1lbW9yeUNvdW50cxIsCgplbWJlZGRpbmdzGAMgASgLMhgubW5lbWUudjEuRW1iZWRkaW5nU3RhdHMSIwoFaW5kZXgYBCABKAsyFC5tbmVtZS52MS5JbmRleFN0YXRzEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIOCgZiYWNrdXAYBiABKAkSDwoHdG9va19tcxgHIAEoASrXAQoSTWV0YWRhdGFDb21wYXJpc29uEiMKH01FVEFEQVRBX0NPTVBBUklTT05fVU5TUEVDSUZJRUQQABIdChlNRVRBREFUQV9DT01QQVJJU09OX0VRVUFMEAESHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9MRVNTEAISHwobTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9NT1NUEAMSHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9NT1JFEAQSIAocTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9MRUFTVBAFKm0KD1ZlY3RvckluZGV4S2luZBIhCh1WRUNUT1JfSU5ERVhfS0lORF9VTlNQRUNJRklFRBAAEhsKF1ZFQ1RPUl9JTkRFWF9LSU5EX0VYQUNUEAESGgoWVkVDVE9SX0lOREVYX0tJTkRfSE5TVxACMqcMCg1NZW1vcnlTZXJ2aWNlElIKDENyZWF0ZU1lbW9yeRIdLm1uZW1lLnYxLkNyZWF0ZU1lbW9yeVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVNZW1vcnlSZXNwb25zZSIDkAIAElwKDkNyZWF0ZU1lbW9yaWVzEh8ubW5lbWUudjEuQ3JlYXRlTWVtb3JpZXNSZXF1ZXN0GiAubW5lbWUudjEuQ3JlYXRlTWVtb3JpZXNSZXNwb25zZSIDkAIAKAEwARJJCglHZXRNZW1vcnkSGi5tbmVtZS52MS5HZXRNZW1vcnlSZXF1ZXN0GhsubW5lbWUudjEuR2V0TWVtb3J5UmVzcG9uc2UiA5ACARJSCgxVcGRhdGVNZW1vcnkSHS5tbmVtZS52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0Gh4ubW5lbWUudjEuVXBkYXRlTWVtb3J5UmVzcG9uc2UiA5ACAhJSCgxMaXN0TWVtb3JpZXMSHS5tbmVtZS52MS5MaXN0TWVtb3JpZXNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5TZWFyY2hNZW1vcmllcxIfLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5EZWxldGVNZW1vcmllcxIfLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2UiA5ACAhJVCg1DcmVhdGVQYXR0ZXJuEh4ubW5lbWUudjEuQ3JlYXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5DcmVhdGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJMCgpHZXRQYXR0ZXJuEhsubW5lbWUudjEuR2V0UGF0dGVyblJlcXVlc3QaHC5tbmVtZS52MS5HZXRQYXR0ZXJuUmVzcG9uc2UiA5ACARJSCgxMaXN0UGF0dGVybnMSHS5tbmVtZS52MS5MaXN0UGF0dGVybnNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdFBhdHRlcm5zUmVzcG9uc2UiA5ACARJVCg1VcGRhdGVQYXR0ZXJuEh4ubW5lbWUudjEuVXBkYXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5VcGRhdGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJVCg1EZWxldGVQYXR0ZXJuEh4ubW5lbWUudjEuRGVsZXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5EZWxldGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJSCgxNYXRjaFBhdHRlcm4SHS5tbmVtZS52MS5NYXRjaFBhdHRlcm5SZXF1ZXN0Gh4ubW5lbWUudjEuTWF0Y2hQYXR0ZXJuUmVzcG9uc2UiA5ACARJqChRSZWNvcmRQYXR0ZXJuTWF0Y2hlcxIlLm1uZW1lLnYxLlJlY29yZFBhdHRlcm5NYXRjaGVzUmVxdWVzdBomLm1uZW1lLnYxLlJlY29yZFBhdHRlcm5NYXRjaGVzUmVzcG9uc2UiA5ACAhJeChBMaXN0UGF0dGVyblN0YXRzEiEubW5lbWUudjEuTGlzdFBhdHRlcm5TdGF0c1JlcXVlc3QaIi5tbmVtZS52MS5MaXN0UGF0dGVyblN0YXRzUmVzcG9uc2UiA5ACARJMCgpPcGVuTWVtb3J5EhsubW5lbWUudjEuT3Blbk1lbW9yeVJlcXVlc3QaHC5tbmVtZS52MS5PcGVuTWVtb3J5UmVzcG9uc2UiA5ACABJYCg5HZXRNZW1vcnlTdGF0cxIfLm1uZW1lLnYxLkdldE1lbW9yeVN0YXRzUmVxdWVzdBogLm1uZW1lLnYxLkdldE1lbW9yeVN0YXRzUmVzcG9uc2UiA5ACARJMCgpDbGVhckNhY2hlEhsubW5lbWUudjEuQ2xlYXJDYWNoZVJlcXVlc3QaHC5tbmVtZS52MS5DbGVhckNhY2hlUmVzcG9uc2UiA5ACAhoAYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_memory_stats, file_mneme_v1_pattern]);
+  fileDesc("Ch1tbmVtZS92MS9tZW1vcnlfc2VydmljZS5wcm90bxIIbW5lbWUudjEilgQKBk1lbW9yeRIMCgJpZBgBIAEoCUIAEg4KBHRleHQYAiABKAlCABIOCgR0YWdzGAMgAygJQgASKwoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASEQoHdXNlcl9pZBgFIAEoCUIAEhIKCGFnZW50X2lkGAYgASgJQgASEQoHcHJvamVjdBgHIAEoCUIAEioKCmltcG9ydGFuY2UYCCABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlQgASKwoFc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgASFAoKc3VwZXJzZWRlcxgKIAMoCUIAEhUKDXN1cGVyc2VkZWRfYnkYCyABKAkSKQoFdW50aWwYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBGV0YWcYDyABKAlCABIOCgZwaW5uZWQYECABKAgSFwoPY29uZmlybWVkX2NvdW50GBEgASgFEi0KCWxhc3Rfc2FpZBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAisgIKCU5ld01lbW9yeRIOCgR0ZXh0GAEgASgJQgASEQoHdXNlcl9pZBgCIAEoCUIAEhIKCGFnZW50X2lkGAMgASgJQgASEQoHcHJvamVjdBgEIAEoCUIAEg4KBHRhZ3MYBSADKAlCABIrCghtZXRhZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIqCgppbXBvcnRhbmNlGAcgASgOMhQubW5lbWUudjEuSW1wb3J0YW5jZUIAEisKBXNpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIAEhQKCnN1cGVyc2VkZXMYCSADKAlCABIMCgJpZBgKIAEoCUIAEhEKCWtlZXBfY29weRgLIAEoCBIOCgZwaW5uZWQYDCABKAgiiQMKE0NyZWF0ZU1lbW9yeVJlcXVlc3QSDgoEdGV4dBgBIAEoCUIAEhEKB3VzZXJfaWQYAiABKAlCABISCghhZ2VudF9pZBgDIAEoCUIAEhEKB3Byb2plY3QYBCABKAlCABIOCgR0YWdzGAUgAygJQgASKwoIbWV0YWRhdGEYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgASKgoKaW1wb3J0YW5jZRgHIAEoDjIULm1uZW1lLnYxLkltcG9ydGFuY2VCABIrCgVzaW5jZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCABIUCgpzdXBlcnNlZGVzGAkgAygJQgASEwoJbWVtb3J5X2lkGAogASgJQgASEQoJa2VlcF9jb3B5GAsgASgIEhwKDXNpbWlsYXJfbGltaXQYDCABKAVCAEgAiAEBEhQKDHdhaXRfaW5kZXhlZBgNIAEoCBIOCgZwaW5uZWQYDiABKAhCEAoOX3NpbWlsYXJfbGltaXQijwEKC0ZvdW5kTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRISCgpzaW1pbGFyaXR5GAIgASgBEhoKDWNhdXNhbF91cGxpZnQYAyABKAFIAIgBARISCgVzY29yZRgEIAEoAUgBiAEBQhAKDl9jYXVzYWxfdXBsaWZ0QggKBl9zY29yZSK1AQoQSW5zZXJ0aW9uRmlndXJlcxISCgpjYWNoZV9oaXRzGAEgASgDEhQKDGNhY2hlX21pc3NlcxgCIAEoAxIUCgxxdWV1ZWRfY291bnQYAyABKAMSFAoMZW1iZWRkaW5nX21zGAQgASgBEhIKCndyaXRpbmdfbXMYBSABKAESGgoSdmVjdG9yc19wZXJfc2Vjb25kGAYgASgBEhsKE2VtYmVkZGluZ19kaW1lbnNpb24YByABKAUi9gEKFENyZWF0ZU1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhEKCWRpZmZlcmluZxgDIAMoCRImCgdzaW1pbGFyGAQgAygLMhUubW5lbWUudjEuRm91bmRNZW1vcnkSFwoPc2ltaWxhcl91bmtub3duGAUgASgIEiQKCnN1cGVyc2VkZWQYBiADKAsyEC5tbmVtZS52MS5NZW1vcnkSKwoHZmlndXJlcxgHIAEoCzIaLm1uZW1lLnYxLkluc2VydGlvbkZpZ3VyZXMiPgoVQ3JlYXRlTWVtb3JpZXNSZXF1ZXN0EiUKBm1lbW9yeRgBIAEoCzITLm1uZW1lLnYxLk5ld01lbW9yeUIAIjkKDU1lbW9yeVJlY2VpcHQSEQoJbWVtb3J5X2lkGAEgASgJEhUKDWFscmVhZHlfa25vd24YAiABKAgiuQEKFkNyZWF0ZU1lbW9yaWVzUmVzcG9uc2USFgoOaW5zZXJ0ZWRfY291bnQYASABKAMSEwoLa25vd25fY291bnQYAiABKAMSGgoSYWNrbm93bGVkZ2VkX2NvdW50GAMgASgDEikKCHJlY2VpcHRzGAQgAygLMhcubW5lbWUudjEuTWVtb3J5UmVjZWlwdBIrCgdmaWd1cmVzGAUgASgLMhoubW5lbWUudjEuSW5zZXJ0aW9uRmlndXJlcyInChBHZXRNZW1vcnlSZXF1ZXN0EhMKCW1lbW9yeV9pZBgBIAEoCUIAIjUKEUdldE1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeSJsChNVcGRhdGVNZW1vcnlSZXF1ZXN0EiIKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeUIAEjEKC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IAImgKFFVwZGF0ZU1lbW9yeVJlc3BvbnNlEiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRIVCg1hbHJlYWR5X2tub3duGAIgASgIEhcKD2tub3duX21lbW9yeV9pZBgDIAEoCSK0AQoRTWV0YWRhdGFDb25kaXRpb24SDQoDa2V5GAEgASgJQgASMgoKY29tcGFyaXNvbhgCIAEoDjIcLm1uZW1lLnYxLk1ldGFkYXRhQ29tcGFyaXNvbkIAEhMKBHRleHQYAyABKAlCAEgAiAEBEhUKBm51bWJlchgEIAEoAUIASAGIAQESEgoFdHJ1dGgYBSABKAhIAogBAUIHCgVfdGV4dEIJCgdfbnVtYmVyQggKBl90cnV0aCLxAgoMTWVtb3J5RmlsdGVyEhYKB3VzZXJfaWQYASABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAIgASgJQgBIAYgBARIWCgdwcm9qZWN0GAMgASgJQgBIAogBARIOCgR0YWdzGAQgAygJQgASEgoIYW55X3RhZ3MYBSADKAlCABIrCghtZXRhZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCABIsCgV3aGVyZRgHIAMoCzIbLm1uZW1lLnYxLk1ldGFkYXRhQ29uZGl0aW9uQgASLgoKc3RhcnRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDG1pbl9hZ2VfZGF5cxgKIAEoAUIAQgoKCF91c2VyX2lkQgsKCV9hZ2VudF9pZEIKCghfcHJvamVjdCKZAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBImCgZmaWx0ZXIYASABKAsyFi5tbmVtZS52MS5NZW1vcnlGaWx0ZXISGgoSaW5jbHVkZV9zdXBlcnNlZGVkGAIgASgIEhMKCXBhZ2Vfc2l6ZRgDIAEoBUIAEhQKCnBhZ2VfdG9rZW4YBCABKAlCABITCgtvbmx5X3Bpbm5lZBgFIAEoCCJnChRMaXN0TWVtb3JpZXNSZXNwb25zZRIiCghtZW1vcmllcxgBIAMoCzIQLm1uZW1lLnYxLk1lbW9yeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoAyK5AQoVU2VhcmNoTWVtb3JpZXNSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KBWxpbWl0GAMgASgFQgASGAoObWluX3NpbWlsYXJpdHkYBCABKAFCABIaChJpbmNsdWRlX3N1cGVyc2VkZWQYBSABKAgSDgoGcmVyYW5rGAYgASgIEhAKCG9ubHlfb3duGAcgASgIIpoCChZTZWFyY2hNZW1vcmllc1Jlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5tbmVtZS52MS5Gb3VuZE1lbW9yeRIVCg10b3RhbF9tYXRjaGVzGAIgASgDEhYKDm1hdGNoZXNfY2FwcGVkGAMgASgIEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhUKDXBlbmRpbmdfY291bnQYBSABKAMSLQoKaW5kZXhfa2luZBgGIAEoDjIZLm1uZW1lLnYxLlZlY3RvckluZGV4S2luZBIUCgxlbWJlZGRpbmdfbXMYByABKAESEQoJc2VhcmNoX21zGAggASgBEg8KB3BhcnRpYWwYCSABKAgSEQoJcmVyYW5rX21zGAogASgBIncKFURlbGV0ZU1lbW9yaWVzUmVxdWVzdBIUCgptZW1vcnlfaWRzGAEgAygJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KB2RyeV9ydW4YAyABKAgSDwoHY2FzY2FkZRgEIAEoCCKZAgoWRGVsZXRlTWVtb3JpZXNSZXNwb25zZRIVCg1kZWxldGVkX2NvdW50GAEgASgDEhQKDHZlY3Rvcl9jb3VudBgCIAEoAxISCgptZW1vcnlfaWRzGAMgAygJEhQKDHJlc3RvcmVkX2lkcxgEIAMoCRIPCgd0b29rX21zGAUgASgBEg8KB2RyeV9ydW4YBiABKAgSFQoNZXBpc29kZV9jb3VudBgHIAEoAxITCgtlcGlzb2RlX2lkcxgIIAMoCRITCgtza2lsbF9jb3VudBgJIAEoAxIRCglza2lsbF9pZHMYCiADKAkSGQoRY2F1c2FsX2VkZ2VfY291bnQYCyABKAMSFwoPY2F1c2FsX2VkZ2VfaWRzGAwgAygJIoIBCg1NYXRjaGVkTWVtb3J5EiAKBm1lbW9yeRgBIAEoCzIQLm1uZW1lLnYxLk1lbW9yeRInCgdtYXRjaGVzGAIgAygLMhYubW5lbWUudjEuUGF0dGVybk1hdGNoEhcKCnNpbWlsYXJpdHkYAyABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKeAQoTTWF0Y2hQYXR0ZXJuUmVxdWVzdBIOCgRuYW1lGAEgASgJQgASJgoGZmlsdGVyGAIgASgLMhYubW5lbWUudjEuTWVtb3J5RmlsdGVyEg8KBWxpbWl0GAMgASgFQgASGgoSaW5jbHVkZV9zdXBlcnNlZGVkGAQgASgIEhQKDG9taXRfbWF0Y2hlcxgFIAEoCBIMCgRwZWVrGAYgASgIIqsBChRNYXRjaFBhdHRlcm5SZXNwb25zZRIoCgdyZXN1bHRzGAEgAygLMhcubW5lbWUudjEuTWF0Y2hlZE1lbW9yeRIVCg10b3RhbF9tYXRjaGVzGAIgASgDEhYKDm1hdGNoZXNfY2FwcGVkGAMgASgIEhYKDnNlYXJjaGVkX2NvdW50GAQgASgDEhEKCXNlYXJjaF9tcxgFIAEoARIPCgdwYXJ0aWFsGAYgASgIIsEBCgpJbmRleFN0YXRzEicKBGtpbmQYASABKA4yGS5tbmVtZS52MS5WZWN0b3JJbmRleEtpbmQSFAoMbWVtb3J5X2J5dGVzGAIgASgDEhIKCmRpc2tfYnl0ZXMYAyABKAMSHgoRYXZlcmFnZV9zZWFyY2hfbXMYBCABKAFIAIgBARIUCgxzZWFyY2hfY291bnQYBSABKAMSFAoMdmVjdG9yX2J5dGVzGAYgASgDQhQKEl9hdmVyYWdlX3NlYXJjaF9tcyKsAgoWR2V0TWVtb3J5U3RhdHNSZXNwb25zZRIoCghkYXRhYmFzZRgBIAEoCzIWLm1uZW1lLnYxLkRhdGFiYXNlSW5mbxImCgZjb3VudHMYAiABKAsyFi5tbmVtZS52MS5NZW1vcnlDb3VudHMSLAoKZW1iZWRkaW5ncxgDIAEoCzIYLm1uZW1lLnYxLkVtYmVkZGluZ1N0YXRzEiMKBWluZGV4GAQgASgLMhQubW5lbWUudjEuSW5kZXhTdGF0cxIyCgxkaXN0cmlidXRpb24YBSABKAsyHC5tbmVtZS52MS5NZW1vcnlEaXN0cmlidXRpb24SKAoHcXVhbGl0eRgGIAEoCzIXLm1uZW1lLnYxLk1lbW9yeVF1YWxpdHkSDwoHdG9va19tcxgHIAEoASLwAQoST3Blbk1lbW9yeVJlc3BvbnNlEigKCGRhdGFiYXNlGAEgASgLMhYubW5lbWUudjEuRGF0YWJhc2VJbmZvEiYKBmNvdW50cxgCIAEoCzIWLm1uZW1lLnYxLk1lbW9yeUNvdW50cxIsCgplbWJlZGRpbmdzGAMgASgLMhgubW5lbWUudjEuRW1iZWRkaW5nU3RhdHMSIwoFaW5kZXgYBCABKAsyFC5tbmVtZS52MS5JbmRleFN0YXRzEhQKDGNhcGFiaWxpdGllcxgFIAMoCRIOCgZiYWNrdXAYBiABKAkSDwoHdG9va19tcxgHIAEoASrXAQoSTWV0YWRhdGFDb21wYXJpc29uEiMKH01FVEFEQVRBX0NPTVBBUklTT05fVU5TUEVDSUZJRUQQABIdChlNRVRBREFUQV9DT01QQVJJU09OX0VRVUFMEAESHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9MRVNTEAISHwobTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9NT1NUEAMSHAoYTUVUQURBVEFfQ09NUEFSSVNPTl9NT1JFEAQSIAocTUVUQURBVEFfQ09NUEFSSVNPTl9BVF9MRUFTVBAFKm0KD1ZlY3RvckluZGV4S2luZBIhCh1WRUNUT1JfSU5ERVhfS0lORF9VTlNQRUNJRklFRBAAEhsKF1ZFQ1RPUl9JTkRFWF9LSU5EX0VYQUNUEAESGgoWVkVDVE9SX0lOREVYX0tJTkRfSE5TVxACMqcMCg1NZW1vcnlTZXJ2aWNlElIKDENyZWF0ZU1lbW9yeRIdLm1uZW1lLnYxLkNyZWF0ZU1lbW9yeVJlcXVlc3QaHi5tbmVtZS52MS5DcmVhdGVNZW1vcnlSZXNwb25zZSIDkAIAElwKDkNyZWF0ZU1lbW9yaWVzEh8ubW5lbWUudjEuQ3JlYXRlTWVtb3JpZXNSZXF1ZXN0GiAubW5lbWUudjEuQ3JlYXRlTWVtb3JpZXNSZXNwb25zZSIDkAIAKAEwARJJCglHZXRNZW1vcnkSGi5tbmVtZS52MS5HZXRNZW1vcnlSZXF1ZXN0GhsubW5lbWUudjEuR2V0TWVtb3J5UmVzcG9uc2UiA5ACARJSCgxVcGRhdGVNZW1vcnkSHS5tbmVtZS52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0Gh4ubW5lbWUudjEuVXBkYXRlTWVtb3J5UmVzcG9uc2UiA5ACAhJSCgxMaXN0TWVtb3JpZXMSHS5tbmVtZS52MS5MaXN0TWVtb3JpZXNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5TZWFyY2hNZW1vcmllcxIfLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaE1lbW9yaWVzUmVzcG9uc2UiA5ACARJYCg5EZWxldGVNZW1vcmllcxIfLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVxdWVzdBogLm1uZW1lLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2UiA5ACAhJVCg1DcmVhdGVQYXR0ZXJuEh4ubW5lbWUudjEuQ3JlYXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5DcmVhdGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJMCgpHZXRQYXR0ZXJuEhsubW5lbWUudjEuR2V0UGF0dGVyblJlcXVlc3QaHC5tbmVtZS52MS5HZXRQYXR0ZXJuUmVzcG9uc2UiA5ACARJSCgxMaXN0UGF0dGVybnMSHS5tbmVtZS52MS5MaXN0UGF0dGVybnNSZXF1ZXN0Gh4ubW5lbWUudjEuTGlzdFBhdHRlcm5zUmVzcG9uc2UiA5ACARJVCg1VcGRhdGVQYXR0ZXJuEh4ubW5lbWUudjEuVXBkYXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5VcGRhdGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJVCg1EZWxldGVQYXR0ZXJuEh4ubW5lbWUudjEuRGVsZXRlUGF0dGVyblJlcXVlc3QaHy5tbmVtZS52MS5EZWxldGVQYXR0ZXJuUmVzcG9uc2UiA5ACAhJSCgxNYXRjaFBhdHRlcm4SHS5tbmVtZS52MS5NYXRjaFBhdHRlcm5SZXF1ZXN0Gh4ubW5lbWUudjEuTWF0Y2hQYXR0ZXJuUmVzcG9uc2UiA5ACARJqChRSZWNvcmRQYXR0ZXJuTWF0Y2hlcxIlLm1uZW1lLnYxLlJlY29yZFBhdHRlcm5NYXRjaGVzUmVxdWVzdBomLm1uZW1lLnYxLlJlY29yZFBhdHRlcm5NYXRjaGVzUmVzcG9uc2UiA5ACAhJeChBMaXN0UGF0dGVyblN0YXRzEiEubW5lbWUudjEuTGlzdFBhdHRlcm5TdGF0c1JlcXVlc3QaIi5tbmVtZS52MS5MaXN0UGF0dGVyblN0YXRzUmVzcG9uc2UiA5ACARJMCgpPcGVuTWVtb3J5EhsubW5lbWUudjEuT3Blbk1lbW9yeVJlcXVlc3QaHC5tbmVtZS52MS5PcGVuTWVtb3J5UmVzcG9uc2UiA5ACABJYCg5HZXRNZW1vcnlTdGF0cxIfLm1uZW1lLnYxLkdldE1lbW9yeVN0YXRzUmVxdWVzdBogLm1uZW1lLnYxLkdldE1lbW9yeVN0YXRzUmVzcG9uc2UiA5ACARJMCgpDbGVhckNhY2hlEhsubW5lbWUudjEuQ2xlYXJDYWNoZVJlcXVlc3QaHC5tbmVtZS52MS5DbGVhckNhY2hlUmVzcG9uc2UiA5ACAhoAYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_memory_stats, file_mneme_v1_pattern]);
 
 /**
  * Memory is something remembered.
@@ -139,8 +139,8 @@ export type Memory = Message<"mneme.v1.Memory"> & {
   updatedAt?: Timestamp;
 
   /**
-   * Identifies this state of the memory: it changes when the memory does, and
-   * when another one supersedes it. The server returns it with every memory.
+   * Identifies this state of the memory: it changes when the memory does, when
+   * another one supersedes it, and when it is said again on another day. The server returns it with every memory.
    * Pass it to an update, and the call is refused (ABORTED) if the memory has
    * changed since; if empty, the call goes ahead in any case. Clients retry a
    * call whose answer was lost. If the first attempt did arrive, the second is
@@ -151,6 +151,34 @@ export type Memory = Message<"mneme.v1.Memory"> & {
    * @generated from field: string etag = 15;
    */
   etag: string;
+
+  /**
+   * Whether it is to be brought first wherever its user's profile is: see
+   * GetProfile. Set by whoever asks for it with a key that may write (scope
+   * WRITE); the server pins nothing by itself, except that what supersedes a
+   * pinned memory is pinned, too.
+   *
+   * @generated from field: bool pinned = 16;
+   */
+  pinned: boolean;
+
+  /**
+   * On how many days besides that of `since` the same was said again (see
+   * CreateMemory), by the time that it was said to hold since, UTC. Counted by
+   * days, so that a call that is repeated counts once; from 0 again when the
+   * text, user, agent or project is changed.
+   *
+   * @generated from field: int32 confirmed_count = 17;
+   */
+  confirmedCount: number;
+
+  /**
+   * The last day on which it was said: the day's beginning, UTC. As `since` if
+   * that is one day only.
+   *
+   * @generated from field: google.protobuf.Timestamp last_said = 18;
+   */
+  lastSaid?: Timestamp;
 };
 
 /**
@@ -270,8 +298,8 @@ export type MemoryJson = {
   updatedAt?: TimestampJson;
 
   /**
-   * Identifies this state of the memory: it changes when the memory does, and
-   * when another one supersedes it. The server returns it with every memory.
+   * Identifies this state of the memory: it changes when the memory does, when
+   * another one supersedes it, and when it is said again on another day. The server returns it with every memory.
    * Pass it to an update, and the call is refused (ABORTED) if the memory has
    * changed since; if empty, the call goes ahead in any case. Clients retry a
    * call whose answer was lost. If the first attempt did arrive, the second is
@@ -282,6 +310,34 @@ export type MemoryJson = {
    * @generated from field: string etag = 15;
    */
   etag?: string;
+
+  /**
+   * Whether it is to be brought first wherever its user's profile is: see
+   * GetProfile. Set by whoever asks for it with a key that may write (scope
+   * WRITE); the server pins nothing by itself, except that what supersedes a
+   * pinned memory is pinned, too.
+   *
+   * @generated from field: bool pinned = 16;
+   */
+  pinned?: boolean;
+
+  /**
+   * On how many days besides that of `since` the same was said again (see
+   * CreateMemory), by the time that it was said to hold since, UTC. Counted by
+   * days, so that a call that is repeated counts once; from 0 again when the
+   * text, user, agent or project is changed.
+   *
+   * @generated from field: int32 confirmed_count = 17;
+   */
+  confirmedCount?: number;
+
+  /**
+   * The last day on which it was said: the day's beginning, UTC. As `since` if
+   * that is one day only.
+   *
+   * @generated from field: google.protobuf.Timestamp last_said = 18;
+   */
+  lastSaid?: TimestampJson;
 };
 
 /**
@@ -386,6 +442,13 @@ export type NewMemory = Message<"mneme.v1.NewMemory"> & {
    * @generated from field: bool keep_copy = 11;
    */
   keepCopy: boolean;
+
+  /**
+   * Bring it first wherever its user's profile is; see `Memory.pinned`.
+   *
+   * @generated from field: bool pinned = 12;
+   */
+  pinned: boolean;
 };
 
 /**
@@ -483,6 +546,13 @@ export type NewMemoryJson = {
    * @generated from field: bool keep_copy = 11;
    */
   keepCopy?: boolean;
+
+  /**
+   * Bring it first wherever its user's profile is; see `Memory.pinned`.
+   *
+   * @generated from field: bool pinned = 12;
+   */
+  pinned?: boolean;
 };
 
 /**
@@ -603,6 +673,13 @@ export type CreateMemoryRequest = Message<"mneme.v1.CreateMemoryRequest"> & {
    * @generated from field: bool wait_indexed = 13;
    */
   waitIndexed: boolean;
+
+  /**
+   * Bring it first wherever its user's profile is; see `Memory.pinned`.
+   *
+   * @generated from field: bool pinned = 14;
+   */
+  pinned: boolean;
 };
 
 /**
@@ -716,6 +793,13 @@ export type CreateMemoryRequestJson = {
    * @generated from field: bool wait_indexed = 13;
    */
   waitIndexed?: boolean;
+
+  /**
+   * Bring it first wherever its user's profile is; see `Memory.pinned`.
+   *
+   * @generated from field: bool pinned = 14;
+   */
+  pinned?: boolean;
 };
 
 /**
@@ -951,7 +1035,8 @@ export type CreateMemoryResponse = Message<"mneme.v1.CreateMemoryResponse"> & {
 
   /**
    * With `already_known`: the fields that the request gives and in which the
-   * stored memory differs, among "tags", "metadata", "importance" and "since".
+   * stored memory differs, among "tags", "metadata", "importance", "since" and
+   * "pinned".
    * They were not changed; UpdateMemory changes them.
    *
    * @generated from field: repeated string differing = 3;
@@ -1013,7 +1098,8 @@ export type CreateMemoryResponseJson = {
 
   /**
    * With `already_known`: the fields that the request gives and in which the
-   * stored memory differs, among "tags", "metadata", "importance" and "since".
+   * stored memory differs, among "tags", "metadata", "importance", "since" and
+   * "pinned".
    * They were not changed; UpdateMemory changes them.
    *
    * @generated from field: repeated string differing = 3;
@@ -1332,9 +1418,10 @@ export type UpdateMemoryRequest = Message<"mneme.v1.UpdateMemoryRequest"> & {
 
   /**
    * Which fields of the memory to change. A memory that `supersedes` no longer
-   * names holds again.
+   * names holds again; if it newly names a pinned one, this one is pinned, unless
+   * the mask names `pinned`.
    * It may name text, tags, metadata, user_id, agent_id, project, importance,
-   * since, supersedes.
+   * since, supersedes, pinned.
    * Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
@@ -1359,9 +1446,10 @@ export type UpdateMemoryRequestJson = {
 
   /**
    * Which fields of the memory to change. A memory that `supersedes` no longer
-   * names holds again.
+   * names holds again; if it newly names a pinned one, this one is pinned, unless
+   * the mask names `pinned`.
    * It may name text, tags, metadata, user_id, agent_id, project, importance,
-   * since, supersedes.
+   * since, supersedes, pinned.
    * Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
@@ -1766,6 +1854,13 @@ export type ListMemoriesRequest = Message<"mneme.v1.ListMemoriesRequest"> & {
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Only pinned ones.
+   *
+   * @generated from field: bool only_pinned = 5;
+   */
+  onlyPinned: boolean;
 };
 
 /**
@@ -1803,6 +1898,13 @@ export type ListMemoriesRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * Only pinned ones.
+   *
+   * @generated from field: bool only_pinned = 5;
+   */
+  onlyPinned?: boolean;
 };
 
 /**
@@ -3227,7 +3329,8 @@ export const MemoryService: GenService<{
    * `already_known`. Two texts say the same if they differ only in white space,
    * in the case of their first letter or in a full stop at the end; whether two
    * different sentences mean the same is left to the caller. A superseded
-   * memory does not count: what was true once may become true again.
+   * memory does not count: what was true once may become true again. That it was
+   * said again on another day is counted (`confirmed_count`).
    *
    * The answer also has the closest older memories of the same user, with their
    * dates. If the new one replaces one of them, send it once more with
