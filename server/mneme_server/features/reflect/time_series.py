@@ -236,7 +236,9 @@ def scores_by(place: Ints, values: Floats, size: int) -> Scores:
 def trend_tests(series: list[Series], buckets: Buckets) -> list[TrendTest]:
     """Test each series for a trend and for a step, with q-values adjusted for all those tests."""
     kept = [np.flatnonzero(~np.isnan(s.values)) for s in series]
-    long = [i for i, spans in enumerate(kept) if len(spans) >= MIN_POINTS]
+    told = [i for i, spans in enumerate(kept) if len(spans) >= MIN_POINTS]
+    # What never varies is stable without a test, and takes nothing from the power of the others.
+    long = [i for i in told if np.ptp(series[i].values[kept[i]]) > 0]
     longer = [i for i in long if len(kept[i]) >= _MIN_STEP_POINTS]
     at = {i: (buckets.starts_days[kept[i]], series[i].values[kept[i]]) for i in long}
     trends = {i: mann_kendall(*at[i]) for i in long}
@@ -248,14 +250,17 @@ def trend_tests(series: list[Series], buckets: Buckets) -> list[TrendTest]:
     q_values = benjamini_hochberg(np.array(p_values)).tolist()
     step_q_values = dict(zip(longer, q_values[len(long) :], strict=True))
     tests = [replace(UNTESTED, points=len(spans)) for spans in kept]
+    for i in told:
+        days = buckets.starts_days[kept[i]]
+        span = float(days[-1] - days[0])
+        tests[i] = TrendTest(Trend.STABLE, 0.0, Interval(0.0, 0.0), 1.0, len(days), span)
     for i, q_value in zip(long, q_values, strict=False):
         days, _ = at[i]
         slope, interval = trends[i].slope, Interval(*trends[i].interval)
         found = changed.get(i)
         if found:
             slope, interval = _slope(series[i], found, slope, interval, buckets)
-        span = float(days[-1] - days[0])
-        test = TrendTest(Trend.STABLE, slope, interval, q_value, len(days), span)
+        test = replace(tests[i], slope_per_day=slope, slope_interval=interval, q_value=q_value)
         change = test.change if _is_change(q_value, interval, test.change, series[i]) else 0.0
         if found and (found.step_fits or not change):
             step = _step(series[i], kept[i], found.since, buckets, step_q_values[i])

@@ -219,7 +219,7 @@ def test_a_trend_is_told_with_its_change_over_the_range() -> None:
     assert findings.result.latency.change == pytest.approx(600, rel=0.15)
     assert told.summary.startswith("The median latency rises by ")
     assert " over 29 days (95 %: " in told.summary
-    assert told.summary.endswith(" (30 spans, q = 0.0036): degrading.")
+    assert told.summary.endswith(" (30 spans, q = 0.0029): degrading.")
 
 
 def test_a_change_of_the_success_rate_is_told_in_percentage_points() -> None:
@@ -227,7 +227,7 @@ def test_a_change_of_the_success_rate_is_told_in_percentage_points() -> None:
     (told,) = [i for i in findings.insights if i.type == "success_rate_trend"]
     assert told.summary == (
         "The success rate falls by 60 percentage points over 29 days (95 %: 46 percentage points to"
-        " 74 percentage points), around a median of 61 % (30 spans, q = 0.0071): degrading."
+        " 74 percentage points), around a median of 61 % (30 spans, q = 0.0057): degrading."
     )
 
 
@@ -356,3 +356,16 @@ def test_a_slope_that_is_sure_and_small_is_no_trend_and_says_so() -> None:
     assert latency.slope_interval.low > 0
     flat = trends_in(daily_sessions(0, 14)).latency
     assert (flat.trend, flat.small) == (Trend.STABLE, False)
+
+
+def test_a_measure_that_never_varies_makes_no_other_less_sure() -> None:
+    days = np.arange(30.0)
+    rate = ((np.random.default_rng(3).random(30) - 0.5) + days / 30) / 4 + 0.3
+    buckets = buckets_over(0, int(30 * DAY * 1e6) - 1, BucketSpan.DAY)
+    falls = Series(rate, rising_is_better=True)
+    never = Series(np.zeros(30), rising_is_better=False)
+    (alone,) = trend_tests([falls], buckets)
+    beside, still = trend_tests([falls, never], buckets)
+    assert beside == alone
+    assert alone.trend is Trend.IMPROVING
+    assert (still.trend, still.q_value, still.points) == (Trend.STABLE, 1.0, 30)
