@@ -33,7 +33,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from mneme_mcp.failures import Failure
 from mneme_mcp.names import OTHER_NAMES
-from mneme_mcp.schemas import tidy
+from mneme_mcp.schemas import for_models, tidy
 from mneme_mcp.spelling import to_camel, to_snake
 
 DEFAULT_TOKEN_BUDGET = 800
@@ -172,7 +172,7 @@ class Arguments(ArgModelBase):
     @classmethod
     def schema_for_hosts(cls) -> dict[str, Any]:
         """The input schema, without what only costs tokens."""
-        return tidy(cls.model_json_schema(by_alias=True))
+        return for_models(tidy(cls.model_json_schema(by_alias=True)))
 
 
 class CamelArguments(Arguments):

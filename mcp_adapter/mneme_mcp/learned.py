@@ -11,6 +11,7 @@ from mneme.types import Action
 from pydantic import BeforeValidator, WithJsonSchema
 
 from mneme_mcp.arguments import unwrapped
+from mneme_mcp.schemas import JSON_TEXT
 
 # How an answer describes an action; agents hand it back as they got it.
 _DESCRIBED = {"type", "value"}
@@ -38,20 +39,7 @@ def _space(value: Any) -> Any:
     return space_fields(unwrapped(value))
 
 
-Value = Annotated[
-    Any,
-    BeforeValidator(_value),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "object"},
-                {"type": "array", "items": {"type": "number"}},
-                {"type": "integer"},
-                {"type": "string"},
-            ]
-        }
-    ),
-]
+Value = Annotated[Any, BeforeValidator(_value), WithJsonSchema(JSON_TEXT)]
 """A state or an action, made ready for a request."""
 
 SpaceValue = Annotated[Any, BeforeValidator(_space), WithJsonSchema({"type": "object"})]

@@ -8,6 +8,11 @@ from typing import Any
 _DEFINITIONS = "#/$defs/"
 # A format would have hosts refuse the dates that the models take for their midnights.
 _LEFT_OUT = ("title", "format", "minLength", "maxLength")
+# What Gemini's declarations do not know; the models check it all the same.
+_UNKNOWN_TO_SOME = ("exclusiveMinimum", "exclusiveMaximum", "additionalProperties")
+JSON_TEXT = {"type": "string", "contentMediaType": "application/json"}
+"""A value of any kind: shown as its text, and taken as it is, too."""
+_AS_TEXT = "(As JSON text.)"
 _BOUNDS = ("minimum", "maximum")
 _FAR = 1_000_000
 """Nobody gets to a bound from here on unawares."""
@@ -25,6 +30,32 @@ def tidy(schema: Mapping[str, Any]) -> dict[str, Any]:
     tidied.pop("additionalProperties", None)
     tidied.pop("description", None)
     return tidied
+
+
+def for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A tidied schema of arguments that every host passes on to its model.
+
+    OpenAI's strict mode refuses objects of any shape, Gemini those without properties, enums with
+    an empty text, and anything that has two types. So JSON of any shape is shown as its text, and
+    what an empty text means is left to the description. The models take what they took before.
+    """
+    shown = {key: value for key, value in schema.items() if key not in _UNKNOWN_TO_SOME}
+    if "enum" in shown:
+        shown["enum"] = [value for value in shown["enum"] if value != ""]
+    if "items" in shown:
+        shown["items"] = _argument(shown["items"])
+    if "properties" in shown:
+        properties = shown["properties"].items()
+        shown["properties"] = {name: _argument(inner) for name, inner in properties}
+    return shown
+
+
+def _argument(schema: Mapping[str, Any]) -> dict[str, Any]:
+    free = schema.get("type") == "object" and not schema.get("properties")
+    if not free and "contentMediaType" not in schema:
+        return for_models(schema)
+    about = f"{schema.get('description', '')} {_AS_TEXT}".lstrip()
+    return {"description": about, "type": "string"}
 
 
 def _tidied(node: Any, definitions: Mapping[str, Any]) -> Any:

@@ -7,7 +7,13 @@ from typing import Annotated, Any, Literal, cast
 
 from mneme import to_dict
 from mneme.types import AlertConditionChoice, AlertRuleFields, AlertScopeFields, AlertTrendChoice
-from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from pydantic import (
+    Field,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    model_validator,
+)
 
 from mneme_mcp.arguments import EndTime, Labels, SnakeArguments, Time, Word
 from mneme_mcp.offers import Offer, offers
@@ -37,6 +43,7 @@ class WatchedArguments(SnakeArguments):
         float | None,
         Field(ge=0, description="Resolves at this value or below; default, or empty: threshold."),
         WrapValidator(_unless_empty, json_schema_input_type=_Threshold | Literal[""]),
+        WithJsonSchema({"minimum": 0, "type": "number"}),
     ] = None
     min_events: Annotated[
         int | None, Field(ge=1, description="It needs this many events to trigger; default 1.")

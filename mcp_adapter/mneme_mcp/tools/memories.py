@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,10 +19,14 @@ from mneme_mcp.tool import Call, Reply, ToolSpec
 
 TEXT_TOKENS = 800
 _MS = 1_000
+_SECONDS = re.compile(r"\d{5,20}(\.\d{1,9})?")
+"""No year has five digits."""
 
 
 def _moment(value: Any) -> Any:
-    """A time, also as seconds since 1970."""
+    """A time, also as seconds since 1970, which may be written as a text."""
+    if isinstance(value, str) and _SECONDS.fullmatch(value.strip()):
+        value = float(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return datetime.fromtimestamp(value, UTC)
@@ -49,7 +54,6 @@ class DeleteFilters(Filters):
         BeforeValidator(_moment),
         Field(
             description="Older than this: seconds since 1970, or a time.",
-            json_schema_extra={"type": ["string", "number"]},
         ),
     ] = None
     min_age_days: Annotated[

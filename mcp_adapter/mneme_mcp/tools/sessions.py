@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from mneme import to_dict
 from mneme.visible import QUOTED, visible_line
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from mneme_mcp.arguments import Nested, SnakeArguments, Word
 from mneme_mcp.offers import TOKENS, offers
@@ -62,8 +62,10 @@ class Todo(Nested):
         Field(exclude=True),
     ] = None
     # Lists have these for whoever shows them; they are taken and not kept.
-    id: Annotated[Any, Field(exclude=True)] = None
-    active_form: Annotated[Any, Field(alias="activeForm", exclude=True)] = None
+    id: Annotated[Any, Field(exclude=True), WithJsonSchema({"type": "string"})] = None
+    active_form: Annotated[
+        Any, Field(alias="activeForm", exclude=True), WithJsonSchema({"type": "string"})
+    ] = None
 
 
 class Decision(Nested):

@@ -134,7 +134,6 @@ def _variants(spec: ToolSpec, call: Mapping[str, Any]) -> Iterator[tuple[str, di
 
 def _values(schema: Mapping[str, Any]) -> list[Any]:
     """Values of which at least one fits the schema."""
-    schema = schema["anyOf"][0] if "anyOf" in schema else schema
     if "enum" in schema:
         return [value for value in schema["enum"] if value]
     if schema.get("type") == "array":
@@ -145,15 +144,13 @@ def _values(schema: Mapping[str, Any]) -> list[Any]:
         }
         inner = schema["properties"].items()
         return [whole | {name: value} for name, one in inner for value in _values(one)]
-    kinds = schema.get("type", "")
     least = schema.get("minimum", 0)
     return {
-        "string": ["sample", "2026-05-01", "9/10"],
+        "string": ["sample", "2026-05-01", "9/10", '{"title": "value"}'],
         "integer": [least + 3, least + 4],
         "number": [0.25, 0.75],
         "boolean": [],
-        "object": [{"title": "value"}],
-    }.get(kinds if isinstance(kinds, str) else kinds[0], [{"title": "value"}])
+    }[schema["type"]]
 
 
 def _outermost(path: str) -> str:

@@ -56,7 +56,7 @@ def test_bounds_choices_and_defaults_are_the_apis_and_what_differs_is_the_tools(
     assert shown["limit"]["maximum"] == limit.most
     assert shown["limit"]["minimum"] == limit.least
     assert shown["limit"]["default"] == 20
-    assert shown["minSeverity"]["enum"] == ["", *severity.choices]
+    assert shown["minSeverity"]["enum"] == [*severity.choices]
     outcome = Reflection.schema_for_hosts()["properties"]["outcome"]
     assert outcome["enum"] == [*METHODS["create_reflection"]["outcome"].choices]
 

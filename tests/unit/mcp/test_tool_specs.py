@@ -69,12 +69,13 @@ def test_each_default_is_valid_under_the_schema_that_it_stands_in(spec: Any) -> 
             jsonschema_rs.validate(place, place["default"])
 
 
-def test_a_time_may_be_seconds_where_the_schema_says_so_in_words() -> None:
+def test_a_time_may_be_seconds_too_as_a_number_or_a_text() -> None:
     (delete,) = (spec for spec in SPECS if spec.name == "agentdb_delete")
-    for time in (4_000_000_000, "2026-05-01"):
-        given = {"filters": {"before_timestamp": time}}
-        jsonschema_rs.validate(delete.arguments.schema_for_hosts(), given)
-        delete.arguments.model_validate(given)
+    taken = [
+        delete.arguments.model_validate({"filters": {"before_timestamp": time}})
+        for time in (4_000_000_000, "4000000000", "2096-10-02T07:06:40Z")
+    ]
+    assert taken[0] == taken[1] == taken[2]
 
 
 def with_defaults(schema: Any) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,7 @@ MOST_DEPTH = 8
 """How deep an object of an `OpenObject` may be nested."""
 MOST_LEAVES = 1_000
 """How many numbers, texts and truth values one may hold."""
+_MOST_DIGITS = 10
 MOST_ACTIONS = 1_000
 """How many actions a space may have; of a `MultiDiscrete` the product of its sizes."""
 
@@ -39,10 +40,12 @@ class Discrete:
         Raises:
             InvalidArgument: it is not in the space.
         """
-        if isinstance(value, str):
+        if isinstance(value, str) and self.labels:
             if value in self.labels:
                 return value
             raise _bad(field, f"{value!r} is none of its labels: {_listed(self.labels)}")
+        if isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS:
+            value = int(value)  # Who can only send texts writes the number as one.
         number = _whole(value)
         if number is None or not 0 <= number < self.size:
             raise _bad(field, f"must be a whole number from 0 to {self.size - 1}")
