@@ -243,6 +243,64 @@ def _mem0(held: Held, folder: Path) -> None:
             held.facts[fact["memory"]] += 1
 
 
+def _tau2_bench(held: Held, folder: Path) -> None:
+    for file in folder.glob("*.json"):
+        for run in _of(file)["simulations"]:
+            several = [one.get("tool_messages", [one]) for one in run["messages"]]
+            for message in (one for part in several for one in part):
+                held.tokens_written += message.get("usage", {}).get("completion_tokens", 0)
+                for call in message.get("tool_calls") or ():
+                    held.call(call["arguments"])
+                if message["role"] == "tool":
+                    held.answer(message["content"], failed=message["error"])
+
+
+def _inspect_ai(held: Held, folder: Path) -> None:
+    for file in folder.glob("*.json"):
+        for sample in _of(file)["samples"]:
+            for usage in sample["model_usage"].values():
+                held.tokens_written += usage["output_tokens"]
+            for message in sample["messages"]:
+                for call in message.get("tool_calls", ()):
+                    held.call(call["arguments"])
+                if "error" in message:
+                    held.answer(message["error"]["message"], failed=True)
+                elif message["role"] == "tool":
+                    held.answer(_joined(message["content"]), failed=False)
+
+
+def _terminal_bench(held: Held, folder: Path) -> None:
+    # What the agent called is in no file of results; what its tests say is.
+    for file in folder.glob("*.json"):
+        for trial in _of(file)["results"]:
+            held.tokens_written += trial["total_output_tokens"]
+            for status in trial["parser_results"].values():
+                good = status == "passed"
+                held.answer(status if good else f"the test {status}", failed=not good)
+
+
+def _openhands(held: Held, folder: Path) -> None:
+    for file in folder.glob("*.json*"):
+        value = _of(file)
+        history = value if isinstance(value, list) else value["history"]
+        pairs = [one if isinstance(one, list) else [one] for one in history]
+        for event in (one for pair in pairs for one in pair):
+            told = event.get("tool_call_metadata", {}).get("model_response", {})
+            held.tokens_written += told.get("usage", {}).get("completion_tokens", 0)
+            if event.get("action") == "run":
+                held.call({key: it for key, it in event["args"].items() if key != "thought"})
+            elif event.get("observation") == "run":
+                failed = event["extras"]["metadata"]["exit_code"] > 0
+                held.answer(event["content"], failed=failed)
+            elif event.get("kind") == "ActionEvent":
+                held.call({key: it for key, it in event["action"].items() if key != "kind"})
+            elif event.get("kind") == "ObservationEvent":
+                observed = event["observation"]
+                held.answer(_joined(observed["content"]), failed=observed["is_error"])
+            elif event.get("kind") == "AgentErrorEvent":
+                held.answer(event["error"], failed=True)
+
+
 def _of(file: Path) -> Any:
     return json.loads(file.read_text())
 
@@ -252,8 +310,12 @@ WALKS: dict[str, Callable[[Held, Path], None]] = {
     "anthropic": _anthropic,
     "claude-code": _claude_code,
     "codex": _codex,
+    "inspect-ai": _inspect_ai,
     "mem0": _mem0,
     "mini-swe-agent": _mini_swe_agent,
+    "openhands": _openhands,
     "responses": _responses,
     "swe-agent": _swe_agent,
+    "tau2-bench": _tau2_bench,
+    "terminal-bench": _terminal_bench,
 }

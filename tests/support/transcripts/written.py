@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support.transcripts.benchmarks import inspect_ai, openhands, tau2_bench, terminal_bench
 from support.transcripts.coding import claude_code, codex
 from support.transcripts.story import Call, Story
 
@@ -295,8 +296,12 @@ WRITERS: dict[str, Callable[[Path, int], list[Path]]] = {
     "anthropic": anthropic,
     "claude-code": claude_code,
     "codex": codex,
+    "inspect-ai": inspect_ai,
     "mem0": mem0,
     "mini-swe-agent": mini_swe_agent,
+    "openhands": openhands,
     "responses": responses,
     "swe-agent": swe_agent,
+    "tau2-bench": tau2_bench,
+    "terminal-bench": terminal_bench,
 }
