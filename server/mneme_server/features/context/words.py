@@ -61,7 +61,10 @@ _TOKENS = re.compile(
     r"|^[ \t]*(?:TERMINATE|STOP|DONE|EXIT|END|EOF)[.!]?[ \t]*$",
     re.MULTILINE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])(?![。！？」』”’）])|\s*\n\s*")
+_SENTENCE_END = re.compile(
+    # Blanks are read from their first on: from each of many they would be read to their end.
+    r"(?<=[.!?…])\s+|(?<=[。！？])(?![。！？」』”’）])|(?<!\s)[^\S\n]*\n\s*"
+)
 _NEEDLESS_SPACE = re.compile(r"(?<=[。！？]) ")
 _SPOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)

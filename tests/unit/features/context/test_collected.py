@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import time
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mneme_server.features.context import handover, words
 from mneme_server.features.context.handover import LISTS, Collector
 from mneme_server.features.context.model import Decision, Handover
 from mneme_server.features.context.notes import SessionNotes
 from mneme_server.features.events.event_types import EventType
+from support.backtracking import StepCounter
 from unit.features.context.making import Log
 
 
@@ -264,20 +267,28 @@ def test_whatever_a_payload_holds_is_read(calls: list[tuple[str, Any]], said: st
 @pytest.mark.parametrize(
     "log",
     [
-        Log().call("bash", command="git commit -m " * 4_600).worked("bash"),
-        Log().call("bash", command="git commit\n" * 5_900 + "-m 'too late'").worked("bash"),
-        *(
-            Log().said("assistant", text)
-            for text in ("I'll use it" + " " * 1_900 + "now", "#" * 2_000,
-                         "A word. " * 50 + "\n" * 1_600)
+        lambda times: Log().call("bash", command="git commit -m " * times).worked("bash"),
+        lambda times: (
+            Log().call("bash", command="git commit\n" * times + "-m 'too late'").worked("bash")
         ),
+        lambda times: Log().said("assistant", "I'll use it" + " " * times + "now"),
+        lambda times: Log().said("assistant", "#" * times),
+        lambda times: Log().said("assistant", "A word. " * 9 + "\n" * times),
+        lambda times: Log().said("assistant", "A word. " * 9 + "\n \n" * times),
     ],
-)  # fmt: skip
-def test_what_repeats_itself_takes_no_longer_than_its_length(log: Log) -> None:
-    collector = Collector()
-    started = time.thread_time()
-    collector.add(log.events * 20)
-    assert time.thread_time() - started < 1.0
+    ids=["commits", "lines", "blanks", "marks", "ends", "blank lines"],
+)
+def test_what_repeats_itself_takes_no_longer_than_its_length(
+    log: Callable[[int], Log], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, counter, collector = [0], StepCounter(), Collector()
+    counter.watch(monkeypatch, handover, words)
+    for times in (200, 400, 800):
+        collector.add(log(times).events)
+        taken.append(counter.steps)
+    few, more, most = (after - before for before, after in itertools.pairwise(taken))
+    # Twice as many repetitions take twice as many more steps, not four times as many.
+    assert most - more <= 2.2 * (more - few)
     assert not collector.handover(SessionNotes(), "s").decisions
 
 
