@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.common.errors import Aborted
+from mneme_server.common.errors import Aborted, NotFound
 
 _DIGITS = 32
 
@@ -25,6 +25,9 @@ class HasEtag(Protocol):
         """Tells this state of it from others."""
 
 
+T = TypeVar("T", bound=HasEtag)
+
+
 def etag_of(record: Any, *, without: Collection[str] = ()) -> str:
     """Return the etag of a record of the domain, a dataclass: 32 hexadecimal digits.
 
@@ -33,6 +36,26 @@ def etag_of(record: Any, *, without: Collection[str] = ()) -> str:
     """
     said = [_plain(getattr(record, one.name)) for one in fields(record) if one.name not in without]
     return hashlib.sha256(canonical_json(said).encode()).hexdigest()[:_DIGITS]
+
+
+def existing(kind: str, found: T | None, asked: str, etag: str = "", *, field: str = "id") -> T:
+    """Return what was found under an id, which must still have this etag, if one is given.
+
+    Args:
+        kind: what the thing is called, for errors.
+        found: the thing; None where there is none.
+        asked: the id.
+        etag: the etag that the caller read, if any.
+        field: the field of the request that has the id.
+
+    Raises:
+        NotFound: there is none.
+        Aborted: the etag is not the thing's any more.
+    """
+    if found is None:
+        raise NotFound(f"there is no {kind} {asked!r}", field=field)
+    require_etag(kind, found, etag)
+    return found
 
 
 def require_etag(kind: str, now: HasEtag, given: str) -> None:

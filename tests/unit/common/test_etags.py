@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from mneme_server.common.errors import Aborted
-from mneme_server.common.etags import etag_of, require_etag
+from mneme_server.common.errors import Aborted, NotFound
+from mneme_server.common.etags import etag_of, existing, require_etag
 
 
 @dataclass(frozen=True)
@@ -54,3 +54,13 @@ def test_a_change_is_refused_with_another_etag_only() -> None:
     require_etag("thing", thing, thing.etag)
     with pytest.raises(Aborted, match="thing 'one' has changed: 'old' is no longer its etag"):
         require_etag("thing", thing, "old")
+
+
+def test_what_is_there_is_returned_and_what_is_not_is_refused_by_its_field() -> None:
+    thing = Thing()
+    assert existing("thing", thing, "one", thing.etag) is thing
+    with pytest.raises(Aborted):
+        existing("thing", thing, "one", "old")
+    with pytest.raises(NotFound, match="there is no thing 'two'") as refused:
+        existing("thing", None, "two", field="thing_id")
+    assert refused.value.field == "thing_id"

@@ -13,10 +13,9 @@ from mneme_server.common.errors import (
     AlreadyExists,
     FailedPrecondition,
     InvalidArgument,
-    NotFound,
     Reason,
 )
-from mneme_server.common.etags import require_etag
+from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -196,11 +195,7 @@ def require_sense(rule: Rule) -> None:
 
 def _existing(unit: CorpusUnit, rule_id: str, etag: str = "") -> Rule:
     """Return the rule, which must still have this etag, if one is given."""
-    rule = unit.get(SqlAlertRules).get(rule_id)
-    if rule is None:
-        raise NotFound(f"there is no alert rule {rule_id!r}", field="id")
-    require_etag("alert rule", rule, etag)
-    return rule
+    return existing("alert rule", unit.get(SqlAlertRules).get(rule_id), rule_id, etag)
 
 
 def _kept(unit: CorpusUnit, known: Rule, key_id: str) -> Rule:

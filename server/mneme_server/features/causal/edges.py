@@ -16,7 +16,7 @@ from mneme_server.common.errors import (
     InvalidArgument,
     NotFound,
 )
-from mneme_server.common.etags import require_etag
+from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -200,11 +200,8 @@ def _also(next_to: NextTo, unsaved: Iterable[tuple[str, str]]) -> NextTo:
 
 def _existing(unit: CorpusUnit, edge_id: str, etag: str = "") -> CausalEdge:
     """Return the edge, which must still have this etag, if one is given."""
-    edge = unit.get(SqlEdges).get_many([edge_id]).get(edge_id)
-    if edge is None:
-        raise NotFound(f"there is no edge {edge_id!r}", field="id")
-    require_etag("edge", edge, etag)
-    return edge
+    found = unit.get(SqlEdges).get_many([edge_id])
+    return existing("edge", found.get(edge_id), edge_id, etag)
 
 
 def _unchanged(known: CausalEdge, given: CausalEdge) -> CausalEdge:

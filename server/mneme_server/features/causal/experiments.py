@@ -16,10 +16,9 @@ from mneme_server.common.errors import (
     AlreadyExists,
     FailedPrecondition,
     InvalidArgument,
-    NotFound,
     Reason,
 )
-from mneme_server.common.etags import require_etag
+from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -235,11 +234,8 @@ class Experiments:
 
 def _existing(unit: CorpusUnit, experiment_id: str, etag: str = "") -> Experiment:
     """Return the experiment, which must still have this etag, if one is given."""
-    experiment = unit.get(SqlExperiments).get(experiment_id)
-    if experiment is None:
-        raise NotFound(f"there is no experiment {experiment_id!r}", field="id")
-    require_etag("experiment", experiment, etag)
-    return experiment
+    found = unit.get(SqlExperiments).get(experiment_id)
+    return existing("experiment", found, experiment_id, etag)
 
 
 def _unchanged(known: Experiment, given: Experiment) -> Experiment:

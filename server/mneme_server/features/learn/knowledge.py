@@ -9,8 +9,8 @@ from typing import Any
 
 from mneme_server.common import turns
 from mneme_server.common.clock import DAY_US, now_us
-from mneme_server.common.errors import AlreadyExists, NotFound
-from mneme_server.common.etags import require_etag
+from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.etags import existing
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenants
@@ -190,11 +190,8 @@ def _document_filter(filter_: KnowledgeFilter) -> DocumentFilter:
 
 def _existing(unit: CorpusUnit, entry_id: str, etag: str = "") -> KnowledgeEntry:
     """Return the entry, which must still have this etag, if one is given."""
-    entry = unit.get(SqlKnowledge).get_many([entry_id]).get(entry_id)
-    if entry is None:
-        raise NotFound(f"there is no knowledge entry {entry_id!r}", field="id")
-    require_etag("knowledge entry", entry, etag)
-    return entry
+    found = unit.get(SqlKnowledge).get_many([entry_id])
+    return existing("knowledge entry", found.get(entry_id), entry_id, etag)
 
 
 def _known(unit: CorpusUnit, entry: KnowledgeEntry, given: KnowledgeEntry) -> KnowledgeEntry | None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import later_us, now_us
-from mneme_server.common.errors import FailedPrecondition, NotFound
-from mneme_server.common.etags import require_etag
+from mneme_server.common.errors import FailedPrecondition
+from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -287,11 +287,8 @@ def _completed(lesson: Lesson, now: int) -> Lesson:
 
 def _existing(unit: CorpusUnit, lesson_id: str, etag: str = "") -> Lesson:
     """Return the lesson, which must still have this etag, if one is given."""
-    lesson = unit.get(SqlLessons).get_many([lesson_id]).get(lesson_id)
-    if lesson is None:
-        raise NotFound(f"there is no lesson {lesson_id!r}", field="id")
-    require_etag("lesson", lesson, etag)
-    return lesson
+    found = unit.get(SqlLessons).get_many([lesson_id])
+    return existing("lesson", found.get(lesson_id), lesson_id, etag)
 
 
 def _require_active(lesson: Lesson) -> None:

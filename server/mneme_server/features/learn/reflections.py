@@ -14,8 +14,8 @@ import numpy as np
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists, NotFound
-from mneme_server.common.etags import require_etag
+from mneme_server.common.errors import AlreadyExists
+from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -267,11 +267,8 @@ class Reflections:
 
 def _existing(unit: CorpusUnit, reflection_id: str, etag: str = "") -> Reflection:
     """Return the reflection, which must still have this etag, if one is given."""
-    reflection = unit.get(SqlReflections).get_many([reflection_id]).get(reflection_id)
-    if reflection is None:
-        raise NotFound(f"there is no reflection {reflection_id!r}", field="id")
-    require_etag("reflection", reflection, etag)
-    return reflection
+    found = unit.get(SqlReflections).get_many([reflection_id])
+    return existing("reflection", found.get(reflection_id), reflection_id, etag)
 
 
 def _add(unit: CorpusUnit, reflection: Reflection, vectors: Matrix | None) -> None:

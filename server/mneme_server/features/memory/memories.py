@@ -9,8 +9,8 @@ from typing import Any
 
 from mneme_server.common import turns
 from mneme_server.common.clock import DAY_US, later_us
-from mneme_server.common.errors import FailedPrecondition, NotFound
-from mneme_server.common.etags import require_etag
+from mneme_server.common.errors import FailedPrecondition
+from mneme_server.common.etags import existing
 from mneme_server.common.pages import least_bytes, parts
 from mneme_server.engine.corpus.forgetting import Dependents
 from mneme_server.engine.corpus.ports import Matrix
@@ -142,11 +142,8 @@ def _said(before: Memory, after: Memory) -> Memory:
 
 def _existing(unit: CorpusUnit, memory_id: str, etag: str = "") -> Memory:
     """Return the memory, which must still have this etag, if one is given."""
-    memory = unit.get(SqlMemories).get_many([memory_id]).get(memory_id)
-    if memory is None:
-        raise NotFound(f"there is no memory {memory_id!r}", field="id")
-    require_etag("memory", memory, etag)
-    return memory
+    found = unit.get(SqlMemories).get_many([memory_id])
+    return existing("memory", found.get(memory_id), memory_id, etag)
 
 
 def _updated(unit: CorpusUnit, memory: Memory, *, says: bool) -> Updated:

@@ -10,7 +10,7 @@ from typing import Any
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists, NotFound
-from mneme_server.common.etags import require_etag
+from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -88,11 +88,8 @@ class Episodes:
         Raises:
             NotFound: there is no such episode.
         """
-        with self.tenants.open(tenant_id) as tenant:
-            episode = _known(tenant, episode_id)
-        if episode is None:
-            raise _missing(episode_id)
-        return episode
+        with self.tenants.open(tenant_id) as tenant, tenant.read() as unit:
+            return _existing(unit, episode_id)
 
     def page(
         self, tenant_id: str, filter_: EpisodeFilter, after: tuple[int, str] | None, limit: int
@@ -278,15 +275,8 @@ def _known(tenant: OpenTenant, episode_id: str) -> Episode | None:
 
 def _existing(unit: CorpusUnit, episode_id: str, etag: str = "") -> Episode:
     """Return the episode, which must still have this etag, if one is given."""
-    episode = unit.get(SqlEpisodes).get_many([episode_id]).get(episode_id)
-    if episode is None:
-        raise _missing(episode_id)
-    require_etag("episode", episode, etag)
-    return episode
-
-
-def _missing(episode_id: str) -> NotFound:
-    return NotFound(f"there is no episode {episode_id!r}", field="id")
+    found = unit.get(SqlEpisodes).get_many([episode_id])
+    return existing("episode", found.get(episode_id), episode_id, etag)
 
 
 def _require_memories(unit: CorpusUnit, episode: Episode) -> None:

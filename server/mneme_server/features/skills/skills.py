@@ -13,9 +13,8 @@ from mneme_server.common.errors import (
     AlreadyExists,
     FailedPrecondition,
     InvalidArgument,
-    NotFound,
 )
-from mneme_server.common.etags import require_etag
+from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.document import Document, DocumentFilter, user_of
 from mneme_server.engine.corpus.ports import TextEmbedder
@@ -251,11 +250,8 @@ class DependentSkills:
 
 def _existing(unit: CorpusUnit, skill_id: str, field_: str = "id", *, etag: str = "") -> Skill:
     """Return the skill, which must still have this etag, if one is given."""
-    skill = unit.get(SqlSkills).get_many([skill_id]).get(skill_id)
-    if skill is None:
-        raise NotFound(f"there is no skill {skill_id!r}", field=field_)
-    require_etag("skill", skill, etag)
-    return skill
+    found = unit.get(SqlSkills).get_many([skill_id])
+    return existing("skill", found.get(skill_id), skill_id, etag, field=field_)
 
 
 def _unchanged(known: Skill, given: Skill) -> Skill:

@@ -11,7 +11,7 @@ from typing import Any
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import MICROSECONDS, now_us
 from mneme_server.common.errors import AlreadyExists, NotFound, Reason, ResourceExhausted
-from mneme_server.common.etags import require_etag
+from mneme_server.common.etags import existing, require_etag
 from mneme_server.common.identity import new_id
 from mneme_server.engine.background.tenant_worker import TenantWorker
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
@@ -250,10 +250,7 @@ def _existing(unit: CorpusUnit, name: str, etag: str = "") -> PatternStats:
 def _changed(
     patterns: SqlPatterns, pattern_id: str, changes: Mapping[str, Any], etag: str
 ) -> Pattern:
-    before = patterns.by_id(pattern_id)
-    if before is None:
-        raise NotFound(f"there is no pattern {pattern_id!r}", field="id")
-    require_etag("pattern", before, etag)
+    before = existing("pattern", patterns.by_id(pattern_id), pattern_id, etag)
     after = replace(before, **changes)
     if after.name != before.name and patterns.named(after.name) is not None:
         raise _taken(after.name)
