@@ -13,6 +13,7 @@ from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.etags import existing
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.revision import revised
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.learn.model import (
@@ -104,21 +105,14 @@ class Knowledge:
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as tenant:
-            while True:
-                with tenant.read() as unit:
-                    before = _existing(unit, entry_id, etag)
-                after = replace(before, **changes)
-                if after == before:
-                    return before
-                vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
-                if vectors is None:
-                    tenant.require_room(1)
-                with tenant.write() as unit:
-                    if _existing(unit, entry_id, etag) != before:
-                        continue  # Somebody else changed it meanwhile: start from that.
-                    _remove(unit, entry_id)
-                    _add(unit, after, vectors)
-                return after
+            return revised(
+                tenant,
+                self.embedder,
+                read=lambda unit: _existing(unit, entry_id, etag),
+                change=lambda before: replace(before, **changes),
+                texts=lambda after: [after.text],
+                save=_rewrite,
+            )
 
     def delete(self, tenant_id: str, entry_id: str, *, etag: str = "") -> KnowledgeEntry:
         """Delete the entry, and return it as it was.
@@ -177,6 +171,14 @@ def _remove(unit: CorpusUnit, entry_id: str) -> None:
     """Remove an entry and its document."""
     unit.get(SqlKnowledge).remove(entry_id)
     unit.documents.remove(KNOWLEDGE, [entry_id])
+
+
+def _rewrite(
+    unit: CorpusUnit, after: KnowledgeEntry, now: KnowledgeEntry, vectors: Matrix | None
+) -> KnowledgeEntry:
+    _remove(unit, now.id)
+    _add(unit, after, vectors)
+    return after
 
 
 def _document_filter(filter_: KnowledgeFilter) -> DocumentFilter:

@@ -15,7 +15,8 @@ from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.imports import Import, ImportReport, OnConflict, import_of
-from mneme_server.engine.corpus.ports import TextEmbedder
+from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.revision import revised
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.events.store.sessions import SqlSessions
@@ -155,28 +156,15 @@ class Lessons:
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as tenant:
-            while True:
-                with tenant.read() as unit:
-                    before = _existing(unit, lesson_id, etag)
-                _require_active(before)
-                after = replace(before, **changes)
-                if after.same_content(before):
-                    return self.usage.shown(tenant_id, before)
-                after = replace(after, updated_us=later_us(before.updated_us))
-                vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
-                if vectors is None:
-                    tenant.require_room(1)
-                with tenant.write() as unit:
-                    now = _existing(unit, lesson_id, etag)
-                    if now.etag != before.etag:
-                        continue  # Somebody else changed it meanwhile: start from that.
-                    after = replace(
-                        after, access_count=now.access_count, last_accessed_us=now.last_accessed_us
-                    )
-                    unit.get(SqlLessons).save([after])
-                    unit.documents.remove(LESSON, [lesson_id])
-                    unit.documents.add(_documents(unit, [after]), vectors)
-                return self.usage.shown(tenant_id, after)
+            after = revised(
+                tenant,
+                self.embedder,
+                read=lambda unit: _existing(unit, lesson_id, etag),
+                change=lambda before: _changed(before, changes),
+                texts=lambda after: [after.text],
+                save=_rewrite,
+            )
+        return self.usage.shown(tenant_id, after)
 
     def archive(self, tenant_id: str, lesson_id: str, *, etag: str = "") -> Lesson:
         """Archive the lesson; doing so again changes nothing.
@@ -291,9 +279,21 @@ def _existing(unit: CorpusUnit, lesson_id: str, etag: str = "") -> Lesson:
     return existing("lesson", found.get(lesson_id), lesson_id, etag)
 
 
-def _require_active(lesson: Lesson) -> None:
-    if lesson.archived_us is not None:
-        raise FailedPrecondition(f"lesson {lesson.id!r} is archived", field="id")
+def _changed(before: Lesson, changes: Mapping[str, Any]) -> Lesson:
+    if before.archived_us is not None:
+        raise FailedPrecondition(f"lesson {before.id!r} is archived", field="id")
+    after = replace(before, **changes)
+    if after.same_content(before):
+        return before
+    return replace(after, updated_us=later_us(before.updated_us))
+
+
+def _rewrite(unit: CorpusUnit, after: Lesson, now: Lesson, vectors: Matrix | None) -> Lesson:
+    after = replace(after, access_count=now.access_count, last_accessed_us=now.last_accessed_us)
+    unit.get(SqlLessons).save([after])
+    unit.documents.remove(LESSON, [after.id])
+    unit.documents.add(_documents(unit, [after]), vectors)
+    return after
 
 
 def _documents(unit: CorpusUnit, lessons: Sequence[Lesson]) -> list[Document]:

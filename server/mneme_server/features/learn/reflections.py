@@ -20,6 +20,7 @@ from mneme_server.common.identity import new_id
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.revision import revised
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.events.model import Outcome
@@ -137,22 +138,14 @@ class Reflections:
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as tenant:
-            while True:
-                with tenant.read() as unit:
-                    before = _existing(unit, reflection_id, etag)
-                after = replace(before, **changes)
-                if after == before:
-                    return before
-                # Before the lock: it may take long.
-                vectors = self.embedder.embed([after.text, *after.sayings])
-                if vectors is None:
-                    tenant.require_room(1)
-                with tenant.write() as unit:
-                    if _existing(unit, reflection_id, etag) != before:
-                        continue  # Somebody else changed it meanwhile: start from that.
-                    _remove(unit, [reflection_id])
-                    _add(unit, after, vectors)
-                return after
+            return revised(
+                tenant,
+                self.embedder,
+                read=lambda unit: _existing(unit, reflection_id, etag),
+                change=lambda before: replace(before, **changes),
+                texts=lambda after: [after.text, *after.sayings],
+                save=_rewrite,
+            )
 
     def delete(self, tenant_id: str, reflection_id: str, *, etag: str = "") -> Reflection:
         """Delete the reflection, and return it as it was. The counters keep what it added.
@@ -286,6 +279,14 @@ def _remove(unit: CorpusUnit, reflection_ids: Sequence[str]) -> None:
     """Remove reflections and their documents."""
     unit.get(SqlReflections).remove(reflection_ids)
     unit.documents.remove(REFLECTION, reflection_ids)
+
+
+def _rewrite(
+    unit: CorpusUnit, after: Reflection, now: Reflection, vectors: Matrix | None
+) -> Reflection:
+    _remove(unit, [now.id])
+    _add(unit, after, vectors)
+    return after
 
 
 def _counts(unit: CorpusUnit, reflection: Reflection) -> dict[str, int]:

@@ -16,6 +16,7 @@ from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.engine.corpus.imports import ImportReport, OnConflict, import_of
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.revision import revised
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.events.model import Outcome, Session
@@ -69,7 +70,8 @@ class Episodes:
                 return _unchanged(known, given)
             record = read_record(tenant, given.session_id) if given.session_id else None
             episode = completed(replace(given, id=given.id or new_id()), record, now_us())
-            vectors, of_tasks = self._embedded([episode])  # Before the lock: it may take long.
+            made = self.embedder.embed(_texts([episode]))  # Before the lock: it may take long.
+            vectors, of_tasks = _apart([episode], made)
             with tenant.write() as unit:
                 deadline.check()
                 known = unit.get(SqlEpisodes).get_many([episode.id]).get(episode.id)
@@ -146,22 +148,14 @@ class Episodes:
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as tenant:
-            while True:
-                with tenant.read() as unit:
-                    before = _existing(unit, episode_id, etag)
-                after = before.changed(changes)
-                if after == before:
-                    return before
-                vectors, of_tasks = self._embedded([after])  # Before the lock: it may take long.
-                if vectors is None:
-                    tenant.require_room(1)
-                with tenant.write() as unit:
-                    if _existing(unit, episode_id, etag).etag != before.etag:
-                        continue  # Somebody else changed it meanwhile: start from that.
-                    unit.get(SqlEpisodes).save([after], of_tasks)
-                    unit.documents.remove(EPISODE, [episode_id])
-                    unit.documents.add([_document(after)], vectors)
-                return after
+            return revised(
+                tenant,
+                self.embedder,
+                read=lambda unit: _existing(unit, episode_id, etag),
+                change=partial(Episode.changed, changes=changes),
+                texts=lambda after: _texts([after]),
+                save=_rewrite,
+            )
 
     def delete(self, tenant_id: str, episode_id: str, *, etag: str = "") -> Episode:
         """Delete the episode, and return it as it was.
@@ -189,7 +183,7 @@ class Episodes:
         """
         now = now_us()
         given = [_imported(episode, now) for episode in episodes]
-        vectors, of_tasks = self._embedded(given)
+        vectors, of_tasks = _apart(given, self.embedder.embed(_texts(given)))
         with self.tenants.open(tenant_id) as tenant, tenant.write() as unit:
             deadline.check()  # It may have waited for the tenant's other writes.
             if vectors is None:
@@ -218,18 +212,31 @@ class Episodes:
                 yield from page
                 after = page[-1].id
 
-    def _embedded(self, episodes: Sequence[Episode]) -> tuple[Matrix | None, dict[str, Matrix]]:
-        """Return the vectors of the episodes' texts (n, d), None if they are not to be had soon;
-        and those of their tasks (d,) by id, where a critique makes them others."""
-        apart = [episode for episode in episodes if episode.critique]
-        texts = [*(one.text for one in episodes), *(one.task for one in apart)]
-        made = self.embedder.embed(texts)
-        if made is None:
-            return None, {}
-        of_tasks = made[len(episodes) :]
-        return made[: len(episodes)], {
-            one.id: vector for one, vector in zip(apart, of_tasks, strict=True)
-        }
+
+def _texts(episodes: Sequence[Episode]) -> list[str]:
+    """Return what is embedded of episodes: their texts, then the tasks of those with a critique,
+    which makes their texts others."""
+    return [*(one.text for one in episodes), *(one.task for one in episodes if one.critique)]
+
+
+def _apart(
+    episodes: Sequence[Episode], made: Matrix | None
+) -> tuple[Matrix | None, dict[str, Matrix]]:
+    """Return the vectors of the texts (n, d), None if they are not to be had soon; and those of the
+    tasks (d,) by id, where a critique makes them others."""
+    if made is None:
+        return None, {}
+    with_critique = [one.id for one in episodes if one.critique]
+    of_tasks = zip(with_critique, made[len(episodes) :], strict=True)
+    return made[: len(episodes)], dict(of_tasks)
+
+
+def _rewrite(unit: CorpusUnit, after: Episode, _: Episode, made: Matrix | None) -> Episode:
+    vectors, of_tasks = _apart([after], made)
+    unit.get(SqlEpisodes).save([after], of_tasks)
+    unit.documents.remove(EPISODE, [after.id])
+    unit.documents.add([_document(after)], vectors)
+    return after
 
 
 def follow_grades(unit: CorpusUnit, sessions: Sequence[Session]) -> None:

@@ -17,7 +17,8 @@ from mneme_server.common.errors import (
 from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.document import Document, DocumentFilter, user_of
-from mneme_server.engine.corpus.ports import TextEmbedder
+from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.revision import revised
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
@@ -94,30 +95,14 @@ class Skills:
             ResourceExhausted: it cannot be embedded soon, and too much waits; nothing is changed.
         """
         with self.tenants.open(tenant_id) as tenant:
-            while True:
-                with tenant.read() as unit:
-                    before = _existing(unit, skill_id, etag=etag)
-                after = replace(before, **changes)
-                if not after.differing(before):
-                    return before
-                after = replace(
-                    after,
-                    edited=before.edited or after.description != before.description,
-                    updated_us=later_us(before.updated_us),
-                )
-                vectors = self.embedder.embed([after.text])  # Before the lock: it may take long.
-                if vectors is None:
-                    tenant.require_room(1)
-                with tenant.write() as unit:
-                    now = _existing(unit, skill_id, etag=etag)
-                    if now.etag != before.etag:
-                        continue  # Somebody else changed it meanwhile: start from that.
-                    _require_free_name(unit, after)
-                    after = replace(after, reported=now.reported, learned=now.learned)
-                    unit.get(SqlSkills).save(after)
-                    unit.documents.remove(SKILL, [skill_id])
-                    unit.documents.add(documents_of(unit, [after]), vectors)
-                return after
+            return revised(
+                tenant,
+                self.embedder,
+                read=lambda unit: _existing(unit, skill_id, etag=etag),
+                change=lambda before: _changed(before, changes),
+                texts=lambda after: [after.text],
+                save=_rewrite,
+            )
 
     def page(
         self, tenant_id: str, filter_: SkillFilter, after: tuple[str] | None, limit: int
@@ -252,6 +237,23 @@ def _existing(unit: CorpusUnit, skill_id: str, field_: str = "id", *, etag: str 
     """Return the skill, which must still have this etag, if one is given."""
     found = unit.get(SqlSkills).get_many([skill_id])
     return existing("skill", found.get(skill_id), skill_id, etag, field=field_)
+
+
+def _changed(before: Skill, changes: Mapping[str, Any]) -> Skill:
+    after = replace(before, **changes)
+    if not after.differing(before):
+        return before
+    edited = before.edited or after.description != before.description
+    return replace(after, edited=edited, updated_us=later_us(before.updated_us))
+
+
+def _rewrite(unit: CorpusUnit, after: Skill, now: Skill, vectors: Matrix | None) -> Skill:
+    _require_free_name(unit, after)
+    after = replace(after, reported=now.reported, learned=now.learned)
+    unit.get(SqlSkills).save(after)
+    unit.documents.remove(SKILL, [after.id])
+    unit.documents.add(documents_of(unit, [after]), vectors)
+    return after
 
 
 def _unchanged(known: Skill, given: Skill) -> Skill:
