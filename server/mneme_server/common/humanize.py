@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from mneme_server.common.clock import MICROSECONDS
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _UNITS = ((365 * _DAY, "year"), (30 * _DAY, "month"), (7 * _DAY, "week"), (_DAY, "day"),
           (_HOUR, "hour"), (_MINUTE, "minute"))  # fmt: skip
+
+
+def day(time_us: int) -> str:
+    """Return the day of a time, UTC; years that no calendar holds are shown as seconds."""
+    try:
+        return datetime.fromtimestamp(time_us / MICROSECONDS, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return f"{time_us // MICROSECONDS} s"
 
 
 def ago(time_us: int, now_us: int) -> str:

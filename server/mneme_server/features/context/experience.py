@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from mneme_server.engine.corpus.document import MemoryKind
-from mneme_server.features.context.items import ContextItem
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.recall.confidence import FACTS_BY_DEFAULT, CosineScale
 from mneme_server.features.recall.model import Recalled
@@ -138,29 +137,3 @@ class Experience:
         return self._search.skills_on(
             tenant_id, topic, filter_, limit, near, min_confidence=min_confidence
         )
-
-
-def attempt_item(one: Attempt) -> ContextItem:
-    """Return an attempt as an item of a context."""
-    ended = "succeeded" if one.success else "failed"
-    said = f": {one.critique}" if one.critique else ""
-    return ContextItem(
-        kind="episode",
-        id=one.episode_id,
-        text=f"“{one.task}” {ended}, reward {one.reward:.2g}{said}",
-        at_us=one.occurred_us,
-        worth=one.score,
-        similarity=one.similarity,
-    )
-
-
-def skill_item(one: ProvenSkill) -> ContextItem:
-    """Return a skill as an item of a context."""
-    return ContextItem(
-        kind="skill",
-        id=one.skill_id,
-        text=f"{one.name} ({one.said}): {one.description}".rstrip(": "),
-        at_us=one.updated_us,
-        worth=one.score,
-        similarity=one.similarity,
-    )

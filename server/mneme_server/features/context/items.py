@@ -7,16 +7,27 @@ escaped, and nothing of it passes for a heading, a tag or an instruction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum, IntEnum
 from xml.sax.saxutils import escape, quoteattr
 
 from mneme.visible import QUOTED, visible_line
 
-from mneme_server.common.clock import MICROSECONDS
-from mneme_server.features.events.model import Outcome
+from mneme_server.common.humanize import day
+from mneme_server.features.context.attempts import Attempts, told
+from mneme_server.features.context.experience import Attempt, ProvenSkill
+from mneme_server.features.context.model import SESSION, ContextSession
+from mneme_server.features.context.words import without_tokens
+from mneme_server.features.events.history import active_us
+from mneme_server.features.learn.model import (
+    LESSON,
+    REFLECTION,
+    FoundLesson,
+    FoundReflection,
+    Reflection,
+)
+from mneme_server.features.recall.model import Recalled
 
 _PER_TOKEN = 4
 """ASCII characters that count as a token: what English takes with the usual tokenizers."""
@@ -37,36 +48,6 @@ class ContextOutcome(Enum):
     NOTHING_STORED = "nothing stored"
     NOTHING_SURE = "nothing sure enough"
     NOTHING_FITS = "nothing fits"
-
-
-@dataclass(frozen=True, slots=True)
-class TriedSession:
-    """A session at a task, how it ended, and the tools that it called."""
-
-    session_id: str
-    outcome: Outcome
-    at_us: int
-    tools: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """Several attempts at one task. `differed` says in words what tells those that succeeded from
-    those that failed; "" where nothing that is known does."""
-
-    task: str
-    sessions: Sequence[TriedSession]
-    differed: str = ""
-
-    @property
-    def succeeded(self) -> int:
-        """How many are known to have succeeded."""
-        return sum(one.outcome is Outcome.SUCCESS for one in self.sessions)
-
-    @property
-    def failed(self) -> int:
-        """How many are known to have failed."""
-        return sum(one.outcome is Outcome.FAILURE for one in self.sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +72,7 @@ class ContextItem:
     @property
     def day(self) -> str:
         """The day (UTC) of its date, in ISO's spelling."""
-        return _day(self.at_us)
+        return day(self.at_us)
 
     @property
     def source(self) -> str:
@@ -186,48 +167,119 @@ _STYLES = {
 }
 
 
-def attempts_of(task: str, sessions: Sequence[TriedSession]) -> Attempts:
-    """Return the attempts at a task, the latest first, with the tools that tell those that
-    succeeded from those that failed."""
-    ordered = sorted(sessions, key=lambda one: (-one.at_us, one.session_id))
-    by = {
-        outcome: [one.tools for one in ordered if one.outcome is outcome]
-        for outcome in (Outcome.SUCCESS, Outcome.FAILURE)
-    }
-    worked, failed = by[Outcome.SUCCESS], by[Outcome.FAILURE]
-    said = []
-    if worked and failed:
-        for who, these, those in (
-            ("succeeded", worked, failed), ("failed", failed, worked),
-        ):  # fmt: skip
-            only = frozenset.intersection(*these) - frozenset().union(*those)
-            if only:
-                said.append(f"only those that {who} called {', '.join(sorted(only))}")
-    return Attempts(task, ordered, "; ".join(said))
-
-
-def told(attempts: Attempts) -> str:
-    """Return attempts in words: how many, how they ended, what differed, and which they were."""
-    count = len(attempts.sessions)
-    unknown = count - attempts.succeeded - attempts.failed
-    ended = [f"{attempts.succeeded} succeeded", f"{attempts.failed} failed"]
-    if unknown:
-        ended.append(f"of {unknown} it is not known")
-    differed = f"; {attempts.differed}" if attempts.differed else ""
-    named = ", ".join(
-        f"{one.session_id} ({_ENDED[one.outcome]}, {_day(one.at_us)})" for one in attempts.sessions
+def recalled_item(found: Recalled) -> ContextItem:
+    """Return what recall found as an item of a context."""
+    document = found.document
+    return ContextItem(
+        kind=document.kind.name,
+        id=document.source_id,
+        text=without_tokens(document.text),
+        at_us=document.timestamp_us,
+        worth=found.score,
+        similarity=found.similarity,
+        session_id=document.session_id,
+        said_by=document.role,
     )
-    task = f"task {attempts.task}: " if attempts.task else ""
-    return f"{task}tried {count} times, {', '.join(ended)}{differed}. Sessions: {named}"
 
 
-_ENDED = {
-    Outcome.SUCCESS: "succeeded",
-    Outcome.FAILURE: "failed",
-    Outcome.PARTIAL: "partly succeeded",
-    Outcome.UNKNOWN: "outcome unknown",
-}
+def session_items(
+    found: Sequence[ContextSession],
+    worth: Mapping[str, float],
+    attempts_at: Mapping[str, Attempts],
+) -> Iterator[ContextItem]:
+    """Yield an item for each session, and one for all attempts at a task together.
+
+    Args:
+        found: the sessions.
+        worth: what each of them is worth, by id.
+        attempts_at: the attempts at tasks, by the first session of each.
+    """
+    at_a_task = {one.session_id: first for first, at in attempts_at.items() for one in at.sessions}
+    told_already: set[str] = set()
+    for one in found:
+        key = one.past.session.id
+        first = at_a_task.get(key, "")
+        if first in told_already or not one.past.summary:
+            continue
+        said, attempts = one.past.summary.text, attempts_at.get(first)
+        if attempts is not None:
+            told_already.add(first)
+            said = f"{told(attempts)}. {said}"
+        yield ContextItem(
+            kind=SESSION.name,
+            id=key,
+            text=said,
+            at_us=active_us(one.past.session),
+            worth=worth[key],
+            similarity=one.similarity,
+            session_id=key,
+            attempts=attempts,
+        )
 
 
-def _day(at_us: int) -> str:
-    return datetime.fromtimestamp(at_us / MICROSECONDS, UTC).date().isoformat()
+def lesson_item(found: FoundLesson) -> ContextItem:
+    """Return a lesson as an item of a context."""
+    lesson = found.lesson
+    return ContextItem(
+        kind=LESSON.name,
+        id=lesson.id,
+        text=f"{lesson.title}: {lesson.content}",
+        at_us=lesson.updated_us,
+        worth=found.score,
+        similarity=found.similarity,
+        session_id=lesson.source_session_id,
+    )
+
+
+def reflection_item(found: FoundReflection) -> ContextItem:
+    """Return a reflection as an item of a context."""
+    reflection = found.reflection
+    return ContextItem(
+        kind=REFLECTION.name,
+        id=reflection.id,
+        text=_said(reflection),
+        at_us=reflection.created_us,
+        worth=found.score,
+        similarity=found.similarity,
+        session_id=reflection.session_id,
+    )
+
+
+def attempt_item(one: Attempt) -> ContextItem:
+    """Return an attempt as an item of a context."""
+    ended = "succeeded" if one.success else "failed"
+    said = f": {one.critique}" if one.critique else ""
+    return ContextItem(
+        kind="episode",
+        id=one.episode_id,
+        text=f"“{one.task}” {ended}, reward {one.reward:.2g}{said}",
+        at_us=one.occurred_us,
+        worth=one.score,
+        similarity=one.similarity,
+    )
+
+
+def skill_item(one: ProvenSkill) -> ContextItem:
+    """Return a skill as an item of a context."""
+    return ContextItem(
+        kind="skill",
+        id=one.skill_id,
+        text=f"{one.name} ({one.said}): {one.description}".rstrip(": "),
+        at_us=one.updated_us,
+        worth=one.score,
+        similarity=one.similarity,
+    )
+
+
+def _said(reflection: Reflection) -> str:
+    parts = [
+        f"“{reflection.task_description}”: {reflection.outcome.name.lower()}",
+        _listed("worked", reflection.what_worked),
+        _listed("did not work", reflection.what_did_not_work),
+        f"next strategy: {reflection.next_strategy}" if reflection.next_strategy else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _listed(what: str, said: Sequence[str]) -> str:
+    return f"{what}: {', '.join(said)}" if said else ""

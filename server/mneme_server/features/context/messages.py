@@ -11,11 +11,13 @@ from mneme.v1 import reflection_pb2
 from mneme_server.common.stored import reads
 from mneme_server.edge.grpc.conversions import time_range, to_timestamp
 from mneme_server.edge.grpc.records import MessageReader, message_writer
+from mneme_server.features.context.attempts import Attempts
 from mneme_server.features.context.experience import Attempt, ProvenSkill
-from mneme_server.features.context.items import Attempts, ContextFormat, FittedItem
+from mneme_server.features.context.items import ContextFormat, FittedItem
 from mneme_server.features.context.model import (
     Awakening,
     Collected,
+    ContextSession,
     Evidence,
     Handover,
     KeyEvent,
@@ -24,7 +26,6 @@ from mneme_server.features.context.model import (
     SessionSummary,
 )
 from mneme_server.features.context.retrieval import (
-    ContextSession,
     ContextWanted,
     FoundContext,
     FoundSession,

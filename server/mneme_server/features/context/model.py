@@ -185,6 +185,17 @@ class PastSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSession:
+    """A past session that bears on a topic. `score` is 0 to 1; `similarity` the cosine of the
+    summary, None where there is none."""
+
+    past: PastSession
+    score: float
+    similarity: float | None
+    key_events: Sequence[KeyEvent] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Related:
     """A past session that resembles another, and why it ranks where it does."""
 

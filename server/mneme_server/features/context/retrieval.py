@@ -6,56 +6,37 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from mneme_server.common import turns
 from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
-from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Rows, TextEmbedder
+from mneme_server.engine.corpus.ports import TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
-from mneme_server.features.context.experience import (
-    Attempt,
-    Experience,
-    ProvenSkill,
-    attempt_item,
-    skill_item,
-)
+from mneme_server.features.context.attempts import Attempts, attempts_of
+from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill
 from mneme_server.features.context.items import (
-    Attempts,
     Composition,
     ContextFormat,
-    ContextItem,
     ContextOutcome,
-    TriedSession,
-    attempts_of,
+    attempt_item,
     compose,
-    told,
+    lesson_item,
+    recalled_item,
+    reflection_item,
+    session_items,
+    skill_item,
 )
+from mneme_server.features.context.key_events import key_events
 from mneme_server.features.context.learned import Learned, bears_on
-from mneme_server.features.context.model import SESSION, KeyEvent, PastSession
-from mneme_server.features.context.sessions import (
-    document_filter,
-    load,
-    nearest,
-    recency,
-    source_ids,
-)
-from mneme_server.features.context.words import cut, telling, without_tokens
-from mneme_server.features.events.event_types import EVENT, EventPart, traits_of
+from mneme_server.features.context.model import SESSION, ContextSession, PastSession
+from mneme_server.features.context.sessions import document_filter, load, recency
+from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import ActivityFilter, active_us
-from mneme_server.features.events.model import Event, Session, is_of_user
-from mneme_server.features.events.store.events import SqlEvents
+from mneme_server.features.events.model import Session
 from mneme_server.features.events.store.history import SqlActivity
 from mneme_server.features.events.store.sessions import SqlSessions
 from mneme_server.features.events.tasks import task_label, task_named
-from mneme_server.features.learn.model import (
-    LESSON,
-    REFLECTION,
-    FoundLesson,
-    FoundReflection,
-    Reflection,
-)
+from mneme_server.features.learn.model import LESSON, REFLECTION, FoundLesson, FoundReflection
 from mneme_server.features.recall.confidence import FACTS_BY_DEFAULT, RECALLED_BY_DEFAULT
 from mneme_server.features.recall.model import RecallAnswer, Recalled, RecallQuery
 from mneme_server.features.recall.relative import NOW, AsOf
@@ -68,9 +49,6 @@ _SESSIONS = 50
 _EVENTS = 40
 _NAMED = 5_000
 """Sessions that a search for events is restricted to by their ids."""
-MAX_KEY_EVENTS = 5
-_SIMILAR = 3
-_EVENT_CHARS = 300
 DEFAULT_BUDGET = 2_000
 _ATTEMPTS = 50
 """Sessions at one task that are told of, at most."""
@@ -79,18 +57,6 @@ _FACTS = 20
 _NEAR_BEST = 0.5
 """What scores less than this share of the best of its kind is not told: it is what recall returns
 for want of anything better."""
-_NO_ROWS: Rows = np.empty(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class ContextSession:
-    """A past session that bears on a topic. `score` is 0 to 1; `similarity` the cosine of the
-    summary, None where there is none."""
-
-    past: PastSession
-    score: float
-    similarity: float | None
-    key_events: Sequence[KeyEvent] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +169,13 @@ class GetContext:
         facts = self._facts(tenant_id, topic, filter_, sure, as_of=wanted.as_of)
         with turns.piece():
             items = [
-                *map(_recalled, _near_best(facts)),
-                *map(_recalled, _near_best(_of_agents(events, of_agents))),
-                *_session_items(sessions, candidates, attempts_at),
-                *map(_lesson, lessons),
-                *map(_reflection, reflections),
+                *map(recalled_item, _near_best(facts)),
+                *map(recalled_item, _near_best(_of_agents(events, of_agents))),
+                *session_items(
+                    sessions, {key: one.relevance for key, one in candidates.items()}, attempts_at
+                ),
+                *map(lesson_item, lessons),
+                *map(reflection_item, reflections),
                 *map(attempt_item, attempts),
                 *map(skill_item, skills),
             ]
@@ -420,7 +388,7 @@ def _best(
         if key in known
     ]
     attempts = {
-        keys[0]: attempts_of(task, [_tried(known[key]) for key in keys if key in known])
+        keys[0]: attempts_of(task, [known[key] for key in keys if key in known])
         for task, keys in tasks.items()
     }
     return found, attempts
@@ -446,15 +414,6 @@ def _by_task(
     return {task: keys[:_ATTEMPTS] for task, keys in by_task.items() if len(keys) > 1}
 
 
-def _tried(past: PastSession) -> TriedSession:
-    return TriedSession(
-        past.session.id,
-        past.session.outcome,
-        active_us(past.session),
-        frozenset(past.tools),
-    )
-
-
 def _of_agents(found: Sequence[Recalled], sessions: Container[str]) -> list[Recalled]:
     """Return what was recorded in these sessions, which agents ran; what the server itself records
     of its alerts is nobody's work."""
@@ -465,164 +424,3 @@ def _near_best(found: Sequence[Recalled]) -> Iterator[Recalled]:
     """Yield what scores not much less than the best."""
     least = _NEAR_BEST * max((one.score for one in found), default=0.0)
     return (one for one in found if one.score >= least)
-
-
-def _recalled(found: Recalled) -> ContextItem:
-    document = found.document
-    return ContextItem(
-        kind=document.kind.name,
-        id=document.source_id,
-        text=without_tokens(document.text),
-        at_us=document.timestamp_us,
-        worth=found.score,
-        similarity=found.similarity,
-        session_id=document.session_id,
-        said_by=document.role,
-    )
-
-
-def _session_items(
-    found: Sequence[ContextSession],
-    candidates: Mapping[str, _SessionCandidate],
-    attempts_at: Mapping[str, Attempts],
-) -> Iterator[ContextItem]:
-    """Yield an item for each session, and one for all attempts at a task together."""
-    at_a_task = {one.session_id: first for first, at in attempts_at.items() for one in at.sessions}
-    told_already: set[str] = set()
-    for one in found:
-        key = one.past.session.id
-        first = at_a_task.get(key, "")
-        if first in told_already or not one.past.summary:
-            continue
-        said, attempts = one.past.summary.text, attempts_at.get(first)
-        if attempts is not None:
-            told_already.add(first)
-            said = f"{told(attempts)}. {said}"
-        yield ContextItem(
-            kind=SESSION.name,
-            id=key,
-            text=said,
-            at_us=active_us(one.past.session),
-            worth=candidates[key].relevance,
-            similarity=one.similarity,
-            session_id=key,
-            attempts=attempts,
-        )
-
-
-def _lesson(found: FoundLesson) -> ContextItem:
-    lesson = found.lesson
-    return ContextItem(
-        kind=LESSON.name,
-        id=lesson.id,
-        text=f"{lesson.title}: {lesson.content}",
-        at_us=lesson.updated_us,
-        worth=found.score,
-        similarity=found.similarity,
-        session_id=lesson.source_session_id,
-    )
-
-
-def _reflection(found: FoundReflection) -> ContextItem:
-    reflection = found.reflection
-    return ContextItem(
-        kind=REFLECTION.name,
-        id=reflection.id,
-        text=_said(reflection),
-        at_us=reflection.created_us,
-        worth=found.score,
-        similarity=found.similarity,
-        session_id=reflection.session_id,
-    )
-
-
-def key_events(
-    unit: CorpusUnit,
-    index: CorpusIndex,
-    sessions: Sequence[PastSession],
-    vector: Matrix | None,
-    recalled: Mapping[str, Sequence[str]],
-    *,
-    user_id: str = "",
-    shared: bool = False,
-) -> dict[str, list[KeyEvent]]:
-    """Return each session's events most like a topic's vector (d,), then its errors, in time.
-
-    Without a vector, those that recall found alone are like it.
-
-    Args:
-        unit: the transaction.
-        index: the tenant's index.
-        sessions: the sessions.
-        vector: the topic's.
-        recalled: by session, the events that recall found for the topic, the best first.
-        user_id: the user whose they must be; "" for any.
-        shared: whether they may be nobody's, too.
-    """
-    similar = {
-        past.session.id: _nearest(index, past.session.id, vector, user_id, shared=shared)
-        for past in sessions
-        if vector is not None
-        and len(recalled[past.session.id]) < min(_SIMILAR, past.session.event_count)
-    }
-    rows = np.concatenate([_NO_ROWS, *similar.values()])
-    names = dict(zip(rows.tolist(), source_ids(unit, index, rows), strict=True))
-    wanted: dict[str, list[str]] = {}
-    for past in sessions:
-        ids = list(recalled[past.session.id][:_SIMILAR])
-        ids += [names[row] for row in similar.get(past.session.id, _NO_ROWS).tolist()]
-        wanted[past.session.id] = list(dict.fromkeys(filter(None, ids)))
-    stored = unit.get(SqlEvents).by_ids([key for ids in wanted.values() for key in ids])
-    failed = [past.session.id for past in sessions if past.session.error_count]
-    errors = {
-        key: [event for event in of_session if is_of_user(event.metadata_json, user_id)]
-        for key, of_session in unit.get(SqlActivity).errors_of(failed, MAX_KEY_EVENTS).items()
-    }
-    return {
-        session_id: _chosen([stored[key] for key in ids if key in stored], errors.get(session_id))
-        for session_id, ids in wanted.items()
-    }
-
-
-def _nearest(
-    index: CorpusIndex, session_id: str, vector: Matrix, user_id: str, *, shared: bool
-) -> Rows:
-    filter_ = DocumentFilter(
-        kinds=frozenset({EVENT}), session_id=session_id, user_id=user_id, shared=shared
-    )
-    rows, _ = nearest(index, vector, index.select(filter_), MAX_KEY_EVENTS)
-    return rows
-
-
-def _chosen(similar: Sequence[Event], errors: Sequence[Event] | None) -> list[KeyEvent]:
-    similar = [event for event in similar if _tells(event)]
-    chosen = {event.id: event for event in similar[:_SIMILAR]}
-    for event in [*(errors or ()), *similar[_SIMILAR:]]:
-        if len(chosen) < MAX_KEY_EVENTS:
-            chosen.setdefault(event.id, event)
-    in_time = sorted(chosen.values(), key=lambda event: (event.timestamp_us, event.sequence))
-    return [_key_event(event) for event in in_time]
-
-
-def _tells(event: Event) -> bool:
-    """Tell whether an event is more than a courtesy: "Yes, please" is no key event."""
-    return traits_of(event.event_type).part is not EventPart.TALK or bool(telling(event.text))
-
-
-def _key_event(event: Event) -> KeyEvent:
-    said = without_tokens(event.text) or ": ".join(filter(None, [event.name, event.error]))
-    return KeyEvent(event.id, event.event_type, cut(said, _EVENT_CHARS), event.timestamp_us)
-
-
-def _said(reflection: Reflection) -> str:
-    parts = [
-        f"“{reflection.task_description}”: {reflection.outcome.name.lower()}",
-        _listed("worked", reflection.what_worked),
-        _listed("did not work", reflection.what_did_not_work),
-        f"next strategy: {reflection.next_strategy}" if reflection.next_strategy else "",
-    ]
-    return "; ".join(filter(None, parts))
-
-
-def _listed(what: str, said: Sequence[str]) -> str:
-    return f"{what}: {', '.join(said)}" if said else ""

@@ -16,6 +16,7 @@ from mneme_server.common.humanize import ago, lasting
 from mneme_server.engine.corpus.ports import CorpusIndex, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
+from mneme_server.features.context.attempts import said_of_tries, tries_of
 from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill
 from mneme_server.features.context.handover import decided
 from mneme_server.features.context.learned import Advice, Learned, addresses
@@ -38,7 +39,7 @@ from mneme_server.features.context.sessions import (
 )
 from mneme_server.features.context.store.handovers import SqlHandovers
 from mneme_server.features.context.store.summaries import SqlSummaries
-from mneme_server.features.context.words import compared_words, cut, ended, own_name
+from mneme_server.features.context.words import compared_words, cut, ended
 from mneme_server.features.events.history import ActivityFilter, active_us
 from mneme_server.features.events.model import GradeSource, Outcome, Session, SessionStatus
 
@@ -63,7 +64,6 @@ NOTHING = "There is nothing to pick up: no session has been handed over or summa
 NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."
 _STALE_US = 60 * DAY_US
 """What was left so long ago is told, and not suggested."""
-_TOLD_TOOLS = 3
 _MOST_OF_A_TODO = 0.75
 _SAID = 220
 _DECIDED = 300
@@ -377,7 +377,7 @@ def narrate(woken: Awakening, now_us: int) -> str:
         return NOTHING
     parts = [_last_session(woken.last, now_us)]
     if woken.tries:
-        parts.append(_tried(woken.tries))
+        parts.append(said_of_tries(woken.tries))
     if woken.later:
         parts.append(_later_sessions(woken.later, now_us, more=woken.more_later))
     if woken.related:
@@ -443,63 +443,6 @@ def _how_it_ended(session: Session) -> str:
     said = _SAYS.get(session.outcome_by, "")
     how = _ENDED[session.outcome]
     return f"It {how}, {said}." if said else f"It {how}."
-
-
-def tries_of(last: PastSession, others: Sequence[PastSession]) -> list[PastSession]:
-    """Return the sessions that were asked the same as the last one, it among them; none where no
-    other was."""
-    asked = _asked(last)
-    same = [one for one in others if asked and _asked(one) == asked]
-    by_id = {one.session.id: one for one in [last, *same]}
-    return [*by_id.values()] if len(by_id) > 1 else []
-
-
-def _asked(past: PastSession) -> str:
-    """Return what a session was asked: the first line of what its events tell."""
-    if past.summary is None or not past.session.event_count:
-        return ""
-    return " ".join(past.summary.text.split("\n", 1)[0].lower().split())
-
-
-def _tried(tries: Sequence[PastSession]) -> str:
-    """Return how often the same was tried, how that went, and what differed."""
-    counts = Counter(one.session.outcome for one in tries)
-    parts = [
-        f"{counts[outcome]} {word}"
-        for outcome, word in (
-            (Outcome.SUCCESS, "succeeded"),
-            (Outcome.PARTIAL, "succeeded partly"),
-            (Outcome.FAILURE, "failed"),
-            (Outcome.UNKNOWN, "nobody judged"),
-        )
-        if counts[outcome]
-    ]
-    often = {2: "twice"}.get(len(tries), f"{len(tries)} times")
-    return f"The same was tried {often}: {', '.join(parts)}.{_difference(tries)}"
-
-
-def _difference(tries: Sequence[PastSession]) -> str:
-    """Return which tools all that succeeded called and none that failed, and the other way
-    round."""
-    sides = [
-        [_tools(one) for one in tries if one.session.outcome == outcome]
-        for outcome in (Outcome.SUCCESS, Outcome.FAILURE)
-    ]
-    if not all(sides):
-        return ""
-    said = []
-    for mine, others, who in (
-        (sides[0], sides[1], "those that succeeded"), (sides[1], sides[0], "those that failed")
-    ):  # fmt: skip
-        by_others = {tool for one in others for tool in one}
-        only = sorted(set.intersection(*mine) - by_others)[:_TOLD_TOOLS]
-        if only:
-            said.append(f" Only {who} called {', '.join(map(visible_line, only))}.")
-    return "".join(said)
-
-
-def _tools(past: PastSession) -> set[str]:
-    return {own_name(name) for name, _ in past.summary.tools} if past.summary else set()
 
 
 def _collected(handover: Handover) -> list[str]:

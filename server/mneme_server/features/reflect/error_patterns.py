@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mneme_server.common import deadline
+from mneme_server.common.humanize import day
 from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
@@ -47,7 +48,6 @@ from mneme_server.features.reflect.tool_sequences import argument_hashes
 from mneme_server.features.reflect.wording import (
     against,
     called,
-    day,
     effect_data,
     outcomes,
     percent,

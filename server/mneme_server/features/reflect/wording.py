@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 
 from mneme_server.common.canonical import Json, JsonObject
 from mneme_server.common.clock import HOUR_US
+from mneme_server.common.humanize import day
 from mneme_server.features.reflect.model import OutcomeSplit, SequenceEffect, TrendStep, TrendTest
 from mneme_server.statistics.distributions import Interval
 
@@ -164,14 +164,6 @@ def moment(time_us: int) -> str:
     """Return the start of a span, UTC: its day, with the hour where that is not midnight."""
     hour = time_us // HOUR_US % 24
     return f"{day(time_us)} {hour:02}:00" if hour else day(time_us)
-
-
-def day(time_us: int) -> str:
-    """Return the day of a time, UTC; years that no calendar holds are shown as seconds."""
-    try:
-        return datetime.fromtimestamp(time_us / 1e6, UTC).strftime("%Y-%m-%d")
-    except (ValueError, OverflowError, OSError):
-        return f"{time_us // 1_000_000} s"
 
 
 def effect_data(effect: SequenceEffect) -> dict[str, Json]:
