@@ -1,6 +1,6 @@
 """What the MCP adapter adds to a recall: `python -m benchmarks.mcp`.
 
-`agentlens_recall` over stdio, as the official client calls it, and the same call of the Python
+`mneme_recall` over stdio, as the official client calls it, and the same call of the Python
 client, turn by turn against one server, each with queries that nobody asked before (an embedding
 that was made once is cached). Budget: 5 ms more at p50.
 """
@@ -43,7 +43,7 @@ class Overhead:
         memories: memories in the tenant.
         calls: calls of each.
         client_p50_ms: the Python client's recall.
-        adapter_p50_ms: `agentlens_recall` over stdio.
+        adapter_p50_ms: `mneme_recall` over stdio.
         client_p95_ms: 95th percentile of the former.
         adapter_p95_ms: of the latter.
     """
@@ -90,7 +90,7 @@ async def _in_turns(
             direct.append(time.perf_counter() - started)
             query = _sentence(dice)
             started = time.perf_counter()
-            result = await host.call_tool("agentlens_recall", {"query": query, "limit": 10})
+            result = await host.call_tool("mneme_recall", {"query": query, "limit": 10})
             adapted.append(time.perf_counter() - started)
             assert not result.is_error, result
     client_ms = [1000 * taken for taken in direct[_WARM_UP:]]

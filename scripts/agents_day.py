@@ -31,7 +31,7 @@ _HEAD = """\
 
 What an agent says to its memory on two days of work, and what comes back: every reply below is
 real output, written by `scripts/agents_day.py` against a server with an empty memory. The host
-runs `mneme-mcp --toolsets default,events,reflections,knowledge`. (Both days were run within
+runs `mneme-mcp --toolsets compat`. (Both days were run within
 seconds, hence "just now".) A program does the same in
 [`examples/coding_day.py`](../../examples/coding_day.py).
 """
@@ -234,7 +234,7 @@ async def run_day(address: str, steps: tuple[Step, ...]) -> list[str]:
     kept = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
     adapter = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "mneme_mcp", "--toolsets", "default,events,reflections,knowledge"],
+        args=["-m", "mneme_mcp", "--toolsets", "compat"],
         env=kept | {"MNEME_ADDRESS": address},
     )
     parts = []

@@ -14,6 +14,7 @@ from mneme import __version__
 from mneme_mcp import toolsets
 from mneme_mcp.access import Access
 from mneme_mcp.http import CannotListen, parse_address, serve
+from mneme_mcp.own import Own
 from mneme_mcp.server import MnemeServer
 
 _ENVIRONMENT = """\
@@ -22,6 +23,7 @@ environment:
   MNEME_API_KEY       the key, over stdio; over HTTP each caller sends its own
   MNEME_TLS           1 or a file of certificates: encrypt the connection to the server
   MNEME_MCP_TOOLSETS  as --toolsets
+  MNEME_MCP_USER, MNEME_MCP_AGENT, MNEME_MCP_PROJECT  as --user, --agent, --project
 """
 
 
@@ -34,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen = toolsets.parse(given.toolsets or os.environ.get("MNEME_MCP_TOOLSETS", ""))
         address = parse_address(given.http) if given.http else None
-        access = Access(given.address, over_http=address is not None, local=given.local)
+        access = Access(
+            given.address, over_http=address is not None, local=given.local, own=_own(given)
+        )
         server = MnemeServer(access, chosen)
         if address is None:
             anyio.run(server.run_stdio_async)
@@ -54,6 +58,16 @@ def _folder(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
+def _own(given: argparse.Namespace) -> Own:
+    """Whom calls are about that name nobody."""
+    said = {
+        "user_id": given.user or os.environ.get("MNEME_MCP_USER", ""),
+        "agent_id": given.agent or os.environ.get("MNEME_MCP_AGENT", ""),
+        "project": given.project or os.environ.get("MNEME_MCP_PROJECT", ""),
+    }
+    return {name: value.strip() for name, value in said.items() if value.strip()}
+
+
 def _parser() -> argparse.ArgumentParser:
     groups = "\n".join(
         f"  {name:<12} {one.about}{' (default)' if one.default else ''}"
@@ -69,6 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--toolsets", metavar="NAMES", help="groups of tools, separated by commas; also: all"
     )
+    for name in ("user", "agent", "project"):
+        parser.add_argument(
+            f"--{name}", metavar="ID", help=f"the {name} of a call that leaves it out or empty"
+        )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--address", metavar="HOST:PORT", help="the Mneme server")
     where.add_argument(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mcp.server.mcpserver import Context
 from mneme import AsyncMnemeClient, ConfigurationError, MnemeError, local_async
 
 from mneme_mcp.clients import Clients, bearer_token, connect
+from mneme_mcp.own import Own
 
 
 class Access:
@@ -23,14 +25,21 @@ class Access:
         address: the server; None: MNEME_ADDRESS, else the client's default.
         over_http: whether callers send their own keys.
         local: the folder whose own server is used, instead of an address.
+        own: the user, the agent and the project that calls are about where they name none.
     """
 
     def __init__(
-        self, address: str | None = None, *, over_http: bool = False, local: Path | None = None
+        self,
+        address: str | None = None,
+        *,
+        over_http: bool = False,
+        local: Path | None = None,
+        own: Own = MappingProxyType({}),
     ) -> None:
         self._given_address = address
         self.over_http = over_http
         self.local = local
+        self.own = own
         self.clients = Clients(lambda key: local_async(local) if local else connect(address, key))
 
     @property

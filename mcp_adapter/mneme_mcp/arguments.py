@@ -29,8 +29,17 @@ from typing import (
 
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mneme.days import moment
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
+from mneme_mcp import own
 from mneme_mcp.failures import Failure
 from mneme_mcp.names import OTHER_NAMES
 from mneme_mcp.schemas import for_models, tidy
@@ -46,15 +55,18 @@ class Nested(BaseModel):
     """What a list of an argument holds, or an argument that is an object; it takes no other keys
     than its own."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _as_meant(cls, given: Any) -> Any:
-        """Read what came as text, and leave out what says nothing."""
+    def _as_meant(cls, given: Any, info: ValidationInfo) -> Any:
+        """Read what came as text, leave out what says nothing, and fill in whom it is about."""
         given = unwrapped(given)
         if not isinstance(given, Mapping):
             return given
+        for name, value in own.of_context(info.context).items():
+            if name in cls.model_fields and (given.get(name) is None or own.is_blank(given[name])):
+                given = {**given, name: value}
         return {
             name: _parsed(cls, name, value) if name in cls.model_fields else value
             for name, value in given.items()
@@ -88,6 +100,7 @@ class Arguments(ArgModelBase):
         populate_by_name=True,
         str_strip_whitespace=True,
         allow_inf_nan=False,
+        coerce_numbers_to_str=True,  # An id may be a number to whoever made it.
         defer_build=True,
     )
 
@@ -100,6 +113,14 @@ class Arguments(ArgModelBase):
     places: ClassVar[Mapping[str, Place]] = {}
     """Where what is given for the fields goes that are offered (`mneme_mcp.offers`)."""
 
+    hidden: ClassVar[Sequence[str]] = ()
+    """Fields that are taken and not shown: what others can spare needs no room in a context."""
+
+    whose: ClassVar[Literal["said", "own", "named"]] = "own"
+    """What an empty or absent user, agent or project means. "said": what it says, as where an empty
+    one lifts a restriction. "own": the one that the adapter's settings name; where they name none,
+    as "said". "named": the same, but an empty one that they do not fill is refused."""
+
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -107,7 +128,7 @@ class Arguments(ArgModelBase):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_as_fields(cls, given: Any) -> Any:
+    def _named_as_fields(cls, given: Any, info: ValidationInfo) -> Any:
         """Give every argument its field's name, whatever spelling it came in."""
         if not isinstance(given, Mapping):
             return given
@@ -126,6 +147,24 @@ class Arguments(ArgModelBase):
                 taken[field] = parsed
         if unknown:
             raise UnknownArguments(_unknown_text(cls, unknown))
+        return cls._with_own(taken, own.of_context(info.context))
+
+    @classmethod
+    def _with_own(cls, taken: dict[str, Any], settings: own.Own) -> dict[str, Any]:
+        """Fill in the user, the agent and the project that the adapter's settings name.
+
+        Raises:
+            ValueError: one is empty, and must be somebody.
+        """
+        if cls.whose == "said":
+            return taken
+        for name in own.NAMES:
+            if name not in cls.model_fields or not own.is_blank(taken.get(name, "")):
+                continue
+            if name in settings:
+                taken[name] = settings[name]
+            elif name in taken and cls.whose == "named":
+                raise ValueError(own.nobody(cls.shown_name(name)))
         return taken
 
     @classmethod
@@ -172,7 +211,15 @@ class Arguments(ArgModelBase):
     @classmethod
     def schema_for_hosts(cls) -> dict[str, Any]:
         """The input schema, without what only costs tokens."""
-        return for_models(tidy(cls.model_json_schema(by_alias=True)))
+        schema = tidy(cls.model_json_schema(by_alias=True))
+        for name in cls.hidden:
+            del schema["properties"][cls.shown_name(name)]
+        return for_models(schema)
+
+    @classmethod
+    def shown_names(cls) -> list[str]:
+        """The arguments that the schema shows."""
+        return [cls.shown_name(name) for name in cls.model_fields if name not in cls.hidden]
 
 
 class CamelArguments(Arguments):
@@ -198,7 +245,7 @@ def _accepted_names(model: type[Arguments]) -> dict[str, str]:
 
 
 def _unknown_text(model: type[Arguments], unknown: list[str]) -> str:
-    shown = [model.shown_name(name) for name in model.model_fields]
+    shown = model.shown_names()
     # What is longer is no name, and comparing it takes time with the product of the lengths.
     parts = [
         f"{name!r}{_meant(name, shown)}" for name in (name[:_LONGEST_NAME] for name in unknown)
@@ -287,8 +334,7 @@ def refusal(model: type[Arguments], error: ValidationError) -> Failure:
             path, said = _place(model, item["loc"]), _problem(model, item)
             fields.append((path, said.removeprefix(path).lstrip(": ")))
     reason = _REASONS.get(problems[0]["type"], "INVALID_PARAMETER")
-    valid = [model.shown_name(name) for name in model.model_fields]
-    details: dict[str, Any] = {"valid_params": valid}
+    details: dict[str, Any] = {"valid_params": model.shown_names()}
     if fields:
         details["parameter"] = fields[0][0]
     return Failure(
@@ -302,6 +348,7 @@ def explain(model: type[Arguments], error: ValidationError) -> str:
     arguments = ", ".join(
         model.shown_name(name) + (" (required)" if info.is_required() else "")
         for name, info in model.model_fields.items()
+        if name not in model.hidden
     )
     taken = f"Arguments: {arguments}" if arguments else "It takes no arguments"
     return f"{'; '.join(problems)}. {taken}."

@@ -20,7 +20,13 @@ from mneme_mcp.failures import Failure
 from mneme_mcp.stdio import standard_streams
 from mneme_mcp.tool import MnemeTool
 
-_ABOUT = "The memory of AI agents: recall, lessons, reflection, handovers between sessions."
+_ABOUT = "The memory of AI agents: remember, recall, context for a task."
+_PLAIN = (
+    "Call mneme_context before you start or continue a task, and mneme_recall for a question about "
+    "the past or before you say that you do not know. Call mneme_remember as soon as you learn "
+    "what will matter after this conversation: what the user asks you to remember, facts about "
+    "them, preferences, decisions, corrections."
+)
 _HABITS = {
     "wake_up": "Call wake_up first: it tells where the work stands.",
     "agentlens_context": "Call agentlens_context before a task, agentlens_recall whenever you "
@@ -32,6 +38,8 @@ _HABITS = {
     "from it.",
     "sleep": "Call sleep at the end: it hands over to the next session.",
 }
+_REPLACED = {"agentlens_context"}
+"""Tools whose habit is the plain ones'."""
 
 
 _QUOTED = (
@@ -62,13 +70,19 @@ class MnemeServer(MCPServer[Any]):
         self._access = access
         self._chosen = tuple(chosen)
         self._shown = [spec.name for spec in specs]
+        self._unlisted = {
+            spec.name: MnemeTool.of(spec, access) for spec in toolsets.unlisted(chosen)
+        }
         resources.register(self, access)
-        prompts.register(self, access)
+        prompts.register(self, access, self._shown)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; one that is not here is answered with those that are."""
+        if name in self._unlisted:
+            asked = context or Context(mcp_server=self)
+            return await self._unlisted[name].run(arguments, asked, convert_result=True)
         if name not in self._shown:
             return self._unknown(name).result(name)
         return await super().call_tool(name, arguments, context)
@@ -117,5 +131,8 @@ class MnemeServer(MCPServer[Any]):
 
 
 def _instructions(shown: Sequence[str]) -> str:
-    habits = [words for tool, words in _HABITS.items() if tool in shown]
-    return " ".join(["This is your memory across sessions.", *habits, _QUOTED])
+    plain = "mneme_remember" in shown
+    beside = set(shown) - (_REPLACED if plain else set())
+    habits = [words for tool, words in _HABITS.items() if tool in beside]
+    first = _PLAIN if plain else "This is your memory across sessions."
+    return " ".join([first, *habits, _QUOTED])

@@ -172,11 +172,11 @@ class MnemeTool(Tool):
     ) -> CallToolResult:
         """Answer a call; one that fails is answered with what to do about it."""
         spec: ToolSpec = self.spec
+        access: Access = self.access
         try:
-            given = spec.arguments.model_validate(arguments)
+            given = spec.arguments.model_validate(arguments, context={"own": access.own})
         except ValidationError as error:
             return spec.failed(refusal(spec.arguments, error))
-        access: Access = self.access
         try:
             async with access.client_for(context) as client:
                 reply = await spec.handler(Call(client, context), given)

@@ -35,34 +35,54 @@ class Toolset:
 
 
 TOOLSETS: Mapping[str, Toolset] = {
-    "core": Toolset(
-        "recall, lessons, reflection on the record, context",
-        ("recall", "learn", "reflect", "context"),
+    "plain": Toolset(
+        "remember, recall, read, correct and forget; context for a task",
+        ("plain_remember", "plain_recall", "plain_items", "plain_context"),
         default=True,
     ),
-    "sessions": Toolset(
-        "hand over, pick up, search sessions", ("sessions", "session_search"), default=True
-    ),
-    "reflections": Toolset("what was concluded from attempts", ("reflections",), default=True),
-    "knowledge": Toolset("one-line experience, by repository", ("knowledge",), default=True),
-    "memories": Toolset(
-        "remember facts, search and delete them; patterns; statistics",
-        ("remembering", "memories", "patterns", "database"),
+    "sessions": Toolset("hand over, pick up, search sessions", ("sessions", "session_search")),
+    "lessons": Toolset("a notebook of lessons", ("learn",)),
+    "reflection": Toolset(
+        "what the record shows, what attempts taught, what changes what",
+        ("reflect", "reflections", "knowledge", "causal", "experiments"),
     ),
     "skills": Toolset("attempts at tasks, and skills made of them", ("reflexion", "skills")),
-    "causal": Toolset("what changes what, and experiments", ("causal", "experiments")),
     "learning": Toolset(
         "choose by what worked, learn from rewards",
         ("learning", "learning_metrics", "experience", "shaping", "transfer"),
     ),
     "proof": Toolset("recall with a signed certificate", ("certificates",)),
-    "events": Toolset("record sessions and events, list events", ("events",)),
-    "alerts": Toolset(
-        "rules that watch the record, and what they triggered", ("alerts", "alert_history")
+    "operations": Toolset(
+        "the record of events, alerts, patterns in memories, statistics",
+        ("events", "alerts", "alert_history", "patterns", "database"),
     ),
+    "compat": Toolset(
+        "every tool under the names of AgentLens and AgentDB",
+        (
+            "recall", "learn", "reflect", "context", "sessions", "session_search", "reflections",
+            "knowledge", "remembering", "memories", "patterns", "database", "reflexion", "skills",
+            "causal", "experiments", "learning", "learning_metrics", "experience", "shaping",
+            "transfer", "certificates", "events", "alerts", "alert_history",
+        ),
+    ),
+}  # fmt: skip
+
+EARLIER: Mapping[str, Toolset] = {
+    "core": Toolset("", ("recall", "learn", "reflect", "context")),
+    "reflections": Toolset("", ("reflections",)),
+    "knowledge": Toolset("", ("knowledge",)),
+    "memories": Toolset("", ("remembering", "memories", "patterns", "database")),
+    "causal": Toolset("", ("causal", "experiments")),
+    "events": Toolset("", ("events",)),
+    "alerts": Toolset("", ("alerts", "alert_history")),
 }
+"""What toolsets were called before, each with the tools that it had: hosts are configured so."""
 
 DEFAULT = tuple(name for name, toolset in TOOLSETS.items() if toolset.default)
+SHOWN_BEFORE = ("core", "sessions", "reflections", "knowledge")
+"""The toolsets that were the default ones before: beside the plain tools, theirs are answered when
+they are called by name, though they are not listed."""
+_ALL = {**TOOLSETS, **EARLIER}
 
 
 class UnknownToolset(ValueError):
@@ -84,18 +104,27 @@ def parse(text: str) -> tuple[str, ...]:
             chosen |= set(TOOLSETS)
         elif name == "default":
             chosen |= set(DEFAULT)
-        elif name in TOOLSETS:
+        elif name in _ALL:
             chosen.add(name)
         else:
             raise UnknownToolset(
                 f"there is no toolset {name!r}; choose from {', '.join(TOOLSETS)}, default and all"
             )
-    return tuple(name for name in TOOLSETS if name in chosen)
+    return tuple(name for name in _ALL if name in chosen)
 
 
 def tools_of(names: Iterable[str]) -> list[ToolSpec]:
-    """The tools of these toolsets."""
-    return [spec for name in names for spec in TOOLSETS[name].tools()]
+    """The tools of these toolsets, each once."""
+    specs = [spec for name in names for spec in _ALL[name].tools()]
+    return list({spec.name: spec for spec in specs}.values())
+
+
+def unlisted(names: Sequence[str]) -> list[ToolSpec]:
+    """The tools that are answered with these toolsets without being listed."""
+    listed = {spec.name for spec in tools_of(names)}
+    if not set(DEFAULT) <= set(names):
+        return []
+    return [spec for spec in tools_of(SHOWN_BEFORE) if spec.name not in listed]
 
 
 def home_of(tool: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 Check = Callable[[str, Mapping[str, Any]], bool]
 
-# A day of work; each call builds on those before it.
+# A day of work; each call builds on those before it. `$id` is what a plain tool named last.
 A_DAY: list[tuple[str, dict[str, Any], Check]] = [
     ("wake_up", {}, lambda text, data: "nothing to pick up" in text),
     (
@@ -650,5 +650,55 @@ A_DAY: list[tuple[str, dict[str, Any], Check]] = [
         lambda text, data: data["explanation"]["chosen_action"] == 1
         and "is too little to tell" in text and not data["explanation"]["feature_importance"]
         and text == "\n".join(data["explanation"]["decision_path"]),
+    ),
+    (
+        "mneme_remember",
+        {"text": "Ann wants her invoices by post", "user_id": "ann", "tags": "billing"},
+        lambda text, data: data["id"].startswith("memory ") and data["id"] in text
+        and not data["already_known"],
+    ),
+    (
+        "mneme_recall",
+        {"query": "how does Ann want her invoices", "user_id": "ann", "limit": "5"},
+        lambda text, data: data["results"][0]["text"] == "Ann wants her invoices by post"
+        and data["results"][0]["id"] in text,
+    ),
+    (
+        "mneme_remember",
+        {"text": "Ann wants her invoices by email", "user_id": "ann", "replaces": ["$id"]},
+        lambda text, data: data["replaced"][0].startswith("memory ") and "It replaces" in text,
+    ),
+    (
+        "mneme_context",
+        {"query": "how does Ann want her invoices", "user_id": "ann", "token_budget": 500},
+        lambda text, data: "by email" in text and "by post" not in text
+        and data["token_count"] <= 500,
+    ),
+    (
+        "mneme_get",
+        {"id": "$id"},
+        lambda text, data: data["kind"] == "memory" and data["item"]["user_id"] == "ann"
+        and "text > Ann wants her invoices by email" in text,
+    ),
+    (
+        "mneme_update",
+        {"id": "$id", "text": "Ann wants her invoices by e-mail"},
+        lambda text, data: data["text"] == "Ann wants her invoices by e-mail",
+    ),
+    (
+        "mneme_forget",
+        {"id": "$id"},
+        lambda text, data: not data["forgotten"] and "Nothing is forgotten yet" in text,
+    ),
+    (
+        "mneme_forget",
+        {"id": "$id", "final": "true"},
+        lambda text, data: data["forgotten"] and data["holds_again"][0].startswith("memory "),
+    ),
+    (
+        "mneme_get",
+        {"id": "session auth-1"},
+        lambda text, data: data["item"]["user_id"] == "user123"
+        and "token expired" in data["events"][0]["error"],
     ),
 ]  # fmt: skip

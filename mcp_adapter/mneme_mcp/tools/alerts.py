@@ -34,6 +34,8 @@ def _unless_empty(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 class WatchedArguments(SnakeArguments):
     """What a rule watches. What is left out is as it is, or the default."""
 
+    whose = "said"
+
     synonyms = {"channels": "notify_channels", "notify": "notify_channels"}
 
     threshold: Annotated[

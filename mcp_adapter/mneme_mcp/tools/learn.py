@@ -30,6 +30,8 @@ _NEEDED = {
 class LearnArguments(CamelArguments):
     """What to do in the notebook."""
 
+    whose = "said"
+
     action: Annotated[
         Literal["save", "list", "get", "update", "delete", "restore", "search"],
         Word,

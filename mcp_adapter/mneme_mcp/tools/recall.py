@@ -116,10 +116,10 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
     if not found.results:
         found.message = _why_nothing(answer["outcome"], given)
         return Reply(found.message, found)
-    return _within_budget(found, given.token_budget, _notes(answer))
+    return _within_budget(found, given.token_budget, notes_on(answer))
 
 
-def _notes(answer: dict[str, Any]) -> list[str]:
+def notes_on(answer: dict[str, Any]) -> list[str]:
     """Return what an agent should know of how its memories were found."""
     notes = []
     sure = answer.get("confidence")

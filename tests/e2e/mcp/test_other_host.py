@@ -76,10 +76,10 @@ def check(seen: dict[str, Any]) -> None:
 
 
 def test_another_library_connects_over_stdio(host: Path, server: Any, new_tenant: Any) -> None:
-    started = command(address=server.address, api_key=new_tenant().secret)
+    started = command("--toolsets", "compat", address=server.address, api_key=new_tenant().secret)
     check(connect(host, command=started.command, args=started.args, env=started.env))
 
 
 def test_another_library_connects_over_http(host: Path, server: Any, new_tenant: Any) -> None:
-    with http_adapter(address=server.address) as url:
+    with http_adapter("--toolsets", "compat", address=server.address) as url:
         check(connect(host, url=url, key=new_tenant().secret))

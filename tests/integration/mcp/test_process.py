@@ -118,5 +118,5 @@ def test_settings_that_make_no_sense_end_it_with_what_to_do(
 def test_its_help_names_the_toolsets_and_the_settings() -> None:
     done = run("--help")
     assert done.returncode == 0
-    for word in ("reflections", "(default)", "MNEME_API_KEY", "MNEME_MCP_TOOLSETS"):
+    for word in ("compat", "(default)", "MNEME_API_KEY", "MNEME_MCP_TOOLSETS", "MNEME_MCP_USER"):
         assert word in done.stdout

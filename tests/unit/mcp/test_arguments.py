@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mneme_mcp.arguments import Arguments, CamelArguments, Labels, Nested, Time, explain
+from mneme_mcp.plain import Reference, reference_of
 from mneme_mcp.spelling import to_camel, to_snake
 from mneme_mcp.tools.database import NoArguments
 from mneme_mcp.tools.knowledge import LogArguments, QueryArguments
+from mneme_mcp.tools.learn import LearnArguments
+from mneme_mcp.tools.plain_remember import RememberArguments
 from mneme_mcp.tools.recall import RecallArguments
 from mneme_mcp.tools.remembering import BatchArguments
 from mneme_mcp.tools.sessions import SleepArguments
@@ -194,3 +197,59 @@ def test_a_blank_in_an_object_means_not_given_too() -> None:
 def test_a_number_that_is_none_is_told_as_such(given: Any) -> None:
     with pytest.raises(ValidationError, match="finite number"):
         Odd.model_validate({"query": "x"} | given)
+
+
+OWN = {"own": {"user_id": "dora", "project": "zoo"}}
+
+
+@pytest.mark.parametrize("given", [{}, {"user_id": ""}, {"user_id": None}, {"user": " "}])
+def test_whom_the_settings_name_is_meant_where_a_call_names_nobody(given: Any) -> None:
+    assert Odd.model_validate({"query": "x"} | given, context=OWN).user_id == "dora"
+    assert Odd.model_validate({"query": "x", "user_id": "emil"}, context=OWN).user_id == "emil"
+    batch = {"items": [{"text": "x"} | ({"user_id": ""} if given else {})]}
+    (item,) = BatchArguments.model_validate(batch, context=OWN).items
+    assert (item.user_id, item.project) == ("dora", "zoo")
+
+
+def test_where_an_empty_name_lifts_something_the_settings_say_nothing() -> None:
+    given = LearnArguments.model_validate({"action": "update", "id": "x", "project": ""})
+    told = LearnArguments.model_validate({"action": "update", "id": "x"}, context=OWN)
+    assert (given.project, told.project) == ("", None)
+
+
+def test_an_empty_name_that_nobody_fills_is_refused_by_a_plain_tool_and_a_missing_one_is_not() -> (
+    None
+):
+    said = refused(RememberArguments, text="x", project="")
+    assert said.startswith("project is empty, and mneme-mcp was started without --project")
+    assert RememberArguments.model_validate({"text": "x"}).request() == {"text": "x"}
+
+
+def test_what_a_tool_takes_and_does_not_show_is_taken_and_not_named() -> None:
+    given = RememberArguments.model_validate({"text": "x", "agentId": "helper"})
+    assert given.request() == {"text": "x", "agent_id": "helper"}
+    assert "agent_id" not in RememberArguments.schema_for_hosts()["properties"]
+    assert "agent_id" not in refused(RememberArguments, colour="red")
+
+
+def test_an_id_that_is_a_number_is_its_text() -> None:
+    given = RememberArguments.model_validate({"text": 4711, "user_id": 42, "tags": [7]})
+    assert (given.text, given.user_id, given.tags) == ("4711", "42", ["7"])
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("memory 01M8", Reference("01M8", "memory")),
+        ("Memory: 01M8", Reference("01M8", "memory")),
+        ("(id lesson 01M8)", Reference("01M8", "lesson")),
+        ("01M8", Reference("01M8")),
+        ("event e-17 of session s-3, by user", Reference("e-17", "event", "s-3")),
+        ("event e 17 of session a b", Reference("e 17", "event", "a b")),
+        ("memory", Reference("memory")),
+        ("memories of spring", Reference("memories of spring")),
+    ],
+)
+def test_an_item_is_known_by_what_answers_call_it(text: str, meant: Reference) -> None:
+    assert reference_of(text) == meant
+    assert reference_of(str(meant)) == meant

@@ -13,6 +13,8 @@ from google.protobuf.message import Message
 from mneme import AsyncMnemeClient, MnemeError
 from mneme._generated.services import RPCS
 from mneme.v1.alert_service_pb2 import GetAlertRuleResponse
+from mneme.v1.learn_service_pb2 import GetLessonResponse, Lesson
+from mneme.v1.memory_service_pb2 import GetMemoryResponse, Memory
 from mneme_mcp.arguments import Arguments
 from mneme_mcp.failures import Refused
 from mneme_mcp.tool import Call, ToolSpec
@@ -39,6 +41,7 @@ FURTHER_CALLS: dict[str, list[dict[str, Any]]] = {
 }
 """Ways to call a tool of which its description has no example."""
 VALUES: dict[str, list[Any]] = {
+    "id": ["memory a", "memory b", "lesson a", "session a"],
     "pattern_data": [{"regex": "b"}, {"text": "b", "threshold": 0.3}, {"schema": {"title": "b"}}],
     "params": [{"tool": "pytest"}],
     "state_space": [{"type": "discrete", "n": 4}],
@@ -59,6 +62,8 @@ def served() -> Iterator[ScriptedServer]:
     for rpc in RPCS:
         server.on(rpc.method, lambda _, context: failure(context, "INVALID_ARGUMENT", "no"))
     server.on("GetAlertRule", GetAlertRuleResponse())
+    server.on("GetMemory", GetMemoryResponse(memory=Memory(id="a", text="b")))
+    server.on("GetLesson", GetLessonResponse(lesson=Lesson(id="a", content="b")))
     yield server
     server.stop()
 

@@ -14,13 +14,21 @@ from mneme_mcp.arguments import CamelArguments
 from mneme_mcp.names import OTHER_NAMES
 from mneme_mcp.spelling import to_camel, to_snake
 from mneme_mcp.text import count_tokens
-from mneme_mcp.toolsets import DEFAULT, TOOLSETS, UnknownToolset, home_of, parse, tools_of
+from mneme_mcp.toolsets import (
+    DEFAULT,
+    EARLIER,
+    TOOLSETS,
+    UnknownToolset,
+    home_of,
+    parse,
+    tools_of,
+    unlisted,
+)
 
 SPECS = tools_of(TOOLSETS)
-# As counted here, on the safe side: o200k_base counts a third less of descriptions, and almost half
-# less with the schemas, whose punctuation it joins.
-DESCRIPTIONS = 2000
-DESCRIPTIONS_AND_SCHEMAS = 9200
+MOST_TOKENS = 1_800
+"""Of the default tools' names, descriptions and schemas together, as counted here, on the safe
+side: o200k_base counts almost half less of schemas, whose punctuation it joins."""
 API_WORDS = re.compile(r"`|\bunset\b|\bRPC|\bREST\b|[A-Z]{2,}_|[a-z](Request|Response)\b|\b[sS]ee ")
 """What says nothing to a model: it sees no documentation of the API."""
 
@@ -108,14 +116,18 @@ def test_tool_names_are_unique() -> None:
     assert len(names) == len(set(names))
 
 
-def test_the_descriptions_of_the_default_tools_fit_two_thousand_tokens() -> None:
-    assert {"reflections", "knowledge"} <= set(DEFAULT)
-    assert sum(count_tokens(spec.description) for spec in tools_of(DEFAULT)) <= DESCRIPTIONS
-
-
-def test_the_default_tools_leave_room_in_the_context_window() -> None:
-    shown = [(s.name, s.description, s.arguments.schema_for_hosts()) for s in tools_of(DEFAULT)]
-    assert count_tokens(json.dumps(shown)) < DESCRIPTIONS_AND_SCHEMAS
+def test_the_default_tools_are_six_and_leave_room_in_the_context_window() -> None:
+    specs = tools_of(DEFAULT)
+    assert [spec.name for spec in specs] == [
+        "mneme_remember",
+        "mneme_recall",
+        "mneme_get",
+        "mneme_update",
+        "mneme_forget",
+        "mneme_context",
+    ]
+    shown = [(spec.name, spec.description, spec.arguments.schema_for_hosts()) for spec in specs]
+    assert count_tokens(json.dumps(shown)) <= MOST_TOKENS
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
@@ -155,27 +167,69 @@ def test_a_call_that_may_store_something_else_the_next_time_is_not_said_to_be_id
     assert said == {"memory_log", "agentlens_session_end", "learning_end_session"}
 
 
-def test_the_guide_lists_each_toolset_with_its_tools_and_counts_them() -> None:
-    guide = (Path(__file__).parents[3] / "docs/guides/mcp.md").read_text()
+def test_the_guides_list_each_toolset_with_its_tools_and_count_them() -> None:
+    guides = Path(__file__).parents[3] / "docs/guides"
+    guide, compat = ((guides / name).read_text() for name in ("mcp.md", "mcp-compat.md"))
     for name, toolset in TOOLSETS.items():
         label = f"`{name}`{' (default)' if toolset.default else ''}"
         (row,) = re.findall(rf"^\| {re.escape(label)} \| ([^|]*) \|", guide, re.MULTILINE)
-        assert re.findall(r"`(\w+)`", row) == [spec.name for spec in toolset.tools()]
+        if name != "compat":
+            assert re.findall(r"`(\w+)`", row) == [spec.name for spec in toolset.tools()]
     assert f"There are {len(SPECS)} tools; {len(tools_of(DEFAULT))} of them" in guide
+    for name in (*EARLIER, "sessions", "skills", "learning", "proof"):
+        (row,) = re.findall(rf"^\| `{name}` \| ([^|]*) \|", compat, re.MULTILINE)
+        assert re.findall(r"`(\w+)`", row) == [spec.name for spec in tools_of([name])]
+    assert f"`compat` has {len(tools_of(['compat']))} tools" in compat
 
 
 def test_toolsets_are_chosen_by_name() -> None:
     assert parse("") == DEFAULT
-    assert parse("knowledge, core") == ("core", "knowledge")
+    assert parse("lessons, sessions") == ("sessions", "lessons")
     assert parse("all") == tuple(TOOLSETS)
+    assert parse("default,operations") == (*DEFAULT, "operations")
+
+
+def test_a_toolset_by_an_earlier_name_has_the_tools_that_it_had() -> None:
+    assert parse("knowledge, core") == ("core", "knowledge")
+    earlier = {
+        "core": ["agentlens_recall", "agentlens_learn", "agentlens_reflect", "agentlens_context"],
+        "sessions": ["sleep", "wake_up", "semantic_session_search"],
+        "knowledge": ["memory_log", "memory_query"],
+        "skills": ["reflexion_store", "reflexion_retrieve", "skill_create", "skill_search",
+                   "skill_consolidate"],
+        "proof": ["recall_with_certificate"],
+    }  # fmt: skip
+    for name, tools in earlier.items():
+        assert [spec.name for spec in tools_of(parse(name))] == tools
     assert parse("default,events") == (*DEFAULT, "events")
 
 
+def test_compat_has_every_tool_that_the_others_have_but_the_plain_ones() -> None:
+    names = {spec.name for spec in tools_of(["compat"])}
+    assert len(names) == 58
+    rest = {spec.name for spec in tools_of(name for name in TOOLSETS if name != "compat")}
+    assert rest - names == {spec.name for spec in tools_of(DEFAULT)}
+    assert {spec.name for spec in tools_of(EARLIER)} < names
+
+
+def test_beside_the_plain_tools_those_that_were_the_default_are_answered_unlisted() -> None:
+    assert len(unlisted(DEFAULT)) == 13
+    assert [spec.name for spec in unlisted(parse("default,reflection,lessons"))] == [
+        "agentlens_recall",
+        "agentlens_context",
+        "sleep",
+        "wake_up",
+        "semantic_session_search",
+    ]
+    assert unlisted(parse("knowledge")) == []
+
+
 def test_an_unknown_toolset_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UnknownToolset, match="'dreams'; choose from core, sessions"):
+    with pytest.raises(UnknownToolset, match="'dreams'; choose from plain, sessions"):
         parse("dreams")
 
 
 def test_a_tool_knows_its_toolset() -> None:
-    assert home_of("memory_log") == "knowledge"
+    assert home_of("memory_log") == "reflection"
+    assert home_of("agentdb_insert") == "compat"
     assert home_of("nothing") is None
