@@ -55,7 +55,7 @@ def _false_rows(pool: ProcessPoolExecutor, shapes: Sequence[Shape], seeds: int) 
         in_all += sum(counts.values())
         rows.append(_row((_what(shape), *(counts[one] for one in ANALYSES), any_)))
         print(rows[-1], flush=True)
-    share = in_all / (seeds * len(shapes) * len(ANALYSES))
+    share = in_all / max(seeds * len(shapes) * len(ANALYSES), 1)
     return [
         "",
         "## Where there is nothing",
@@ -81,8 +81,9 @@ def _power_rows(pool: ProcessPoolExecutor, shapes: Sequence[Shape], seeds: int) 
         "## Where there is something",
         "",
         f"Of {seeds} records of each kind: in how many it is found, in how many a plain test finds"
-        " it that is told where to look (Fisher's, Welch's or a correlation, for as many tests at"
-        " the same level), and in how many any analysis claims something else.",
+        " it that is told where to look (Fisher's, Mantel and Haenszel's, Welch's or a correlation,"
+        " for as many tests at the same level), and in how many any analysis claims something"
+        " else.",
         "",
         *rows,
     ]

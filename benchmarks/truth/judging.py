@@ -32,9 +32,13 @@ ANALYSES: Mapping[Analysis, Params] = {
     Analysis.PERFORMANCE_TRENDS: PerformanceTrendsParams(),
     Analysis.SESSION_COMPARISON: SessionComparisonParams(),
 }
-_TESTS = {"one_tool": 16, "next_call": 16, "success_falls": 4, "cost_doubles": 2, "label": 7}
+_TESTS = {
+    "one_tool": 16, "next_call": 16, "success_falls": 4, "cost_doubles": 2, "label": 7,
+    "simpson": 4, "who_ran": 4, "mix_shifts": 4,
+}  # fmt: skip
 """Tests of the same family that the plain one is adjusted for: each of eight tools before failing
-calls and before failed sessions; a trend and a step of each measure that the record has; labels."""
+calls and before failed sessions; a trend and a step of each measure that the record has; labels;
+one tool before failed sessions, and three before failing calls."""
 
 
 @dataclass(slots=True)
@@ -198,10 +202,27 @@ def _labelled(record: MadeRecord) -> float:
     return _fisher(sides[1], sides[0])
 
 
+def _testing(record: MadeRecord) -> float:
+    """Among hard and among easy tasks, added up (Mantel and Haenszel, 1959)."""
+    won = _won(record)
+    tests = {event.session for event in record.events if event.name == "test"}
+    above, variance = 0.0, 0.0
+    for tag in ("hard", "easy"):
+        alike = [one for one in won if tag in record.rows[one].tags]
+        n, wins = len(alike), sum(won[one] for one in alike)
+        mine = [won[one] for one in alike if one in tests]
+        above += sum(mine) - wins * len(mine) / n
+        variance += wins * (n - wins) * len(mine) * (n - len(mine)) / (n * n * (n - 1))
+    return two_sided(above / variance**0.5)
+
+
 _PLAIN: Mapping[str, Callable[[MadeRecord], float]] = {
     "one_tool": _with_deploy,
     "next_call": _after_deploy,
     "success_falls": _falling,
     "cost_doubles": _dearer,
     "label": _labelled,
+    "simpson": _testing,
+    "who_ran": _falling,
+    "mix_shifts": _falling,
 }

@@ -7,9 +7,9 @@ taken over clusters, within which units may be alike in any way (Liang and Zeger
 cluster can be compared with itself, only that is done: outcome, trait and design are taken from
 their clusters' means.
 
-What is rare is not normal. So the p-value is the larger of Student's and of Fisher's exact test, of
-as many independent observations as those counts are worth: less by the design effect (Rao and
-Scott, 1992), and by what the design already tells of the trait.
+What is rare is not normal. So where counts are small the p-value is the larger of Student's and of
+Fisher's exact test, of as many independent observations as those counts are worth: less by the
+design effect (Rao and Scott, 1992), and by what the design already tells of the trait.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ from mneme_server.statistics.inference import Floats, Ints, Lift, fisher_exact, 
 _LEAST_LEFT = 0.02
 """Of a trait, the share that must be left without what is known: else the two are one."""
 _NEARLY = 0.2
+_PLENTY = 10
+"""Expected hits, and misses, with a trait and without, from which on they are normal enough: the
+exact test does not know how much of the outcome the design tells, and would find less."""
 _RARE = 0.002
 LEAST_CLUSTERS = 10
 """Tasks that must have both kinds of units to be compared within, or either to be compared."""
@@ -206,7 +209,9 @@ class _Comparison:
         many = np.full(size, max(len(outcome) - known.shape[1], 1))
         p_value = _students(t, np.maximum(self._seen - 1, 1) if self._repeats else many)
         # What is not sure as it is need not be counted exactly, which takes long.
-        near = np.flatnonzero(self._tested & (p_value <= _NEARLY) & is_binary)
+        common = float(outcome.mean()) if len(outcome) else 0.0
+        few = np.minimum(units, rest) * min(common, 1 - common) < _PLENTY
+        near = np.flatnonzero(self._tested & (p_value <= _NEARLY) & few & is_binary)
         exact = _fishers(rate[near], units[near], base[near], rest[near])
         p_value[near] = np.maximum(p_value[near], exact)
         return Associated(

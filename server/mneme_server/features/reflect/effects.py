@@ -134,6 +134,7 @@ class Moments:
         self.tests = int((self.in_sessions >= min_sessions).sum())
         kept = seen[self.testable[before[seen]]]
         self.codes = np.flatnonzero(self.testable)
+        self.counted = self.in_sessions[self.codes] >= min_sessions
         likenesses = [Likeness(_dense(session), min_sessions)]
         if known.repeats:
             likenesses.insert(0, Likeness(_dense(known.task[session]), LEAST_CLUSTERS))
@@ -170,9 +171,11 @@ def after_sequences(
     found = moments.associated(hit)
     is_hit = (moments.before != NONE) & hit
     chosen = found.hits > 0 if followed_only else np.ones(len(moments.codes), bool)
+    untestable = int((~found.tested & moments.counted).sum())
     return _effects(
         moments.grams, effect, moments.codes, found, chosen,
-        tests=moments.tests, capped=moments.capped, total=(len(hit), int(hit.sum())),
+        tests=moments.tests - untestable, capped=moments.capped,
+        total=(len(hit), int(hit.sum())),
         hit_session=moments.session[is_hit], hit_code=moments.before[is_hit],
         tasks_of=moments.known.tasks_if_repeated,
     )  # fmt: skip
@@ -216,7 +219,8 @@ def in_sessions(
     hit = has[session]
     return _effects(
         grams, effect, codes, found, np.ones(len(codes), bool),
-        tests=int((count >= min_sessions).sum()), capped=capped,
+        # What all sessions have, or all but a few, cannot be tested, whatever comes of them.
+        tests=int((count >= min_sessions).sum() - (~found.tested).sum()), capped=capped,
         total=(len(chosen), int(has[chosen].sum())), hit_session=session[hit], hit_code=code[hit],
         tasks_of=known.tasks_if_repeated,
     )  # fmt: skip
