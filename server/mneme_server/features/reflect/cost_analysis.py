@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mneme_server.features.events.event_types import EventPart, playing
 from mneme_server.features.events.history import Column, EventFact, HistoryReader
 from mneme_server.features.reflect.circumstances import circumstances
+from mneme_server.features.reflect.clocks import in_time
 from mneme_server.features.reflect.history import Array, History, Ints, kind_is
 from mneme_server.features.reflect.mix import Mix, said
 from mneme_server.features.reflect.model import (
@@ -70,16 +71,19 @@ def cost_analysis(
     spent = _spent(history, params.model, prices)
     rows = np.flatnonzero(spent.is_asked)
     total = float(spent.cost[rows].sum())
-    buckets = _buckets(history, rows, params)
-    # What a session cost that says nothing of cost or tokens, or whose model has no price, is not
-    # known; it is not 0.
-    told = np.zeros(len(history.sessions), bool)
-    told[history.session[spent.has_cost]] = True
-    told[history.session[spent.unpriced]] = False
+    told = _told(history, spent)
     sessions = np.flatnonzero(told)
     known = float(spent.cost[rows][told[history.session[rows]]].sum())
-    mix = Mix(circumstances(history, reader))
-    points, trend = _over_time(history, spent, sessions, buckets, mix)
+    in_order, of_clocks = in_time(history)
+    dated = _spent(in_order, params.model, prices) if of_clocks else spent
+    buckets = _buckets(in_order, np.flatnonzero(dated.is_asked), params)
+    points, trend = _over_time(
+        in_order,
+        dated,
+        np.flatnonzero(_told(in_order, dated)),
+        buckets,
+        Mix(circumstances(in_order, reader)),
+    )
     shares = _CostShares(history, spent, total, limit)
     result = CostAnalysis(
         total_cost_usd=total,
@@ -98,7 +102,7 @@ def cost_analysis(
         bucket_seconds=buckets.seconds if buckets else 0,
         costed_sessions=len(sessions),
     )
-    notes = history.notes + _notes(result, history, spent, params) + shares.notes
+    notes = history.notes + of_clocks + _notes(result, history, spent, params) + shares.notes
     with_costs = len(np.unique(history.session[spent.has_cost]))
     what = "sessions" if with_costs == len(history.sessions) else "sessions with costs or tokens"
     return AnalysisFindings(result, _insights(result, with_costs, what), notes=notes)
@@ -126,6 +130,15 @@ def _spent(history: History, model: str, prices: PriceTable) -> _EventCosts:
     cost = np.where(is_asked, recorded, 0.0) + estimated
     has_cost = is_asked & ((cost > 0) | (tokens[0] > 0) | (tokens[1] > 0))
     return _EventCosts(cost, estimated, unpriced, is_asked, has_cost)
+
+
+def _told(history: History, spent: _EventCosts) -> NDArray[np.bool_]:
+    """Return of which sessions (s,) it is known what they cost: not of those that say nothing of
+    cost or tokens, or whose model has no price, which is not 0."""
+    found = np.zeros(len(history.sessions), bool)
+    found[history.session[spent.has_cost]] = True
+    found[history.session[spent.unpriced]] = False
+    return found
 
 
 def _buckets(history: History, rows: Ints, params: CostAnalysisParams) -> Buckets | None:

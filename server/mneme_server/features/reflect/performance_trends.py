@@ -11,6 +11,7 @@ from mneme_server.common.clock import HOUR_US
 from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect.circumstances import circumstances
+from mneme_server.features.reflect.clocks import in_time
 from mneme_server.features.reflect.history import NONE, History, Ints
 from mneme_server.features.reflect.mix import Mix, said
 from mneme_server.features.reflect.model import (
@@ -70,6 +71,7 @@ def performance_trends(
         return AnalysisFindings(
             PerformanceTrends((), *_named([UNTESTED] * 5), bucket_seconds=0), []
         )
+    history, of_clocks = in_time(history)
     starts = history.sessions.start_us
     times = history[Column.TIME]
     last = max(int(starts.max()), int(times.max()) if len(times) else 0)
@@ -106,7 +108,7 @@ def performance_trends(
         bucket_seconds=buckets.seconds,
         overall=overall.points()[0],
     )
-    notes = list(history.notes)
+    notes = history.notes + of_clocks
     if buckets.count < MIN_POINTS:
         notes.append(
             f"the range makes {plural(buckets.count, 'span')} of time; a trend needs {MIN_POINTS}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from mneme._core.amounts import dollars
 from numpy.typing import NDArray
 
 from mneme_server.common.clock import DAY_US
@@ -16,6 +17,7 @@ from mneme_server.features.events.model import Outcome
 from mneme_server.features.reflect import calls as tool_calls
 from mneme_server.features.reflect.calls import find_calls
 from mneme_server.features.reflect.circumstances import Circumstances, circumstances
+from mneme_server.features.reflect.clocks import in_time
 from mneme_server.features.reflect.history import NONE, History, Ints, kind_is
 from mneme_server.features.reflect.mix import Mix, said
 from mneme_server.features.reflect.model import (
@@ -34,7 +36,16 @@ from mneme_server.features.reflect.model import (
 )
 from mneme_server.features.reflect.outcomes import outcomes_by, untold
 from mneme_server.features.reflect.time_series import buckets_over, ranks, scores_by
-from mneme_server.features.reflect.wording import figure, of, outcomes, plural, split_data, sure
+from mneme_server.features.reflect.wording import (
+    figure,
+    of,
+    outcomes,
+    percent,
+    plural,
+    points,
+    split_data,
+    sure,
+)
 from mneme_server.statistics.association import Associations, Traits
 from mneme_server.statistics.drift import difference_p
 from mneme_server.statistics.inference import (
@@ -64,16 +75,22 @@ _MAYBE = 0.15
 _MIN_TASKS = 3
 _MIN_SPANS = 8
 _BEATS = 4
+_TASK = "task"
 _WORDS = {
     "success_rate": "success rate",
     "errors_per_session": "errors a session",
-    "cost_per_session": "cost of a session (US dollars)",
+    "cost_per_session": "cost of a session",
     "tokens_per_session": "tokens a session",
     "mean_latency_ms": "mean latency (ms)",
     "seconds_per_session": "length of a session (s)",
     "tool_calls_per_session": "tool calls a session",
     "events_per_session": "events a session",
 }
+_AMOUNTS: dict[str, tuple[Callable[[float], str], Callable[[float], str]]] = {
+    "success_rate": (percent, points),
+    "cost_per_session": (dollars, dollars),
+}
+"""How values of a measure are said, and differences of them; the others as plain figures."""
 
 
 class _SessionMeasure(NamedTuple):
@@ -89,8 +106,10 @@ def session_comparison(
     history: History, reader: HistoryReader, params: SessionComparisonParams, limit: int
 ) -> AnalysisFindings:
     """Compare the recent sessions with the earlier ones, measure by measure."""
-    notes = list(history.notes)
-    known = circumstances(history, reader)
+    whole = circumstances(history, reader)
+    history, of_clocks = in_time(history)
+    notes = history.notes + of_clocks
+    known = circumstances(history, reader) if of_clocks else whole
     recent = _recent(history, params, notes)
     counts = int(recent.sum()), int((~recent).sum())
     sides = _Sides(known, recent)
@@ -114,7 +133,7 @@ def session_comparison(
         comparisons=tuple(judged),
         new_errors=_top([change for is_new, change in adjusted if is_new], limit),
         gone_errors=_top([change for is_new, change in adjusted if not is_new], limit),
-        outcomes=outcomes_by(known, limit),
+        outcomes=outcomes_by(whole, limit),
     )
     if not _is_enough(*counts):
         notes.append(
@@ -126,7 +145,7 @@ def session_comparison(
             "all sessions began within a minute, as imported ones do: recent and earlier mean no"
             " more than the order in which they were recorded"
         )
-    notes += untold(history.sessions)
+    notes += untold(whole.sessions)
     newest = history.sessions.newest(np.flatnonzero(recent))
     return AnalysisFindings(result, comparison_insights(result, newest), notes, list(history.caps))
 
@@ -427,9 +446,10 @@ def comparison_insights(result: SessionComparison, newest: tuple[str, ...]) -> l
 
 
 def _told_once(by: OutcomeBy) -> list[OutcomeGroup]:
-    """Return the groups that surely differ from the others, without what is told already: where two
-    share out the sessions, each is the others of the other."""
-    if by.is_sure and _are_the_rest(by.best, by.worst):
+    """Return the groups that surely differ from the others, without what is told already: that it
+    differs by task, with the best and the worst, tells of every task; and where two groups share
+    out the sessions, each is the others of the other."""
+    if by.is_sure and (by.dimension == _TASK or _are_the_rest(by.best, by.worst)):
         return []
     told: list[OutcomeGroup] = []
     for group in by.groups:
@@ -450,13 +470,15 @@ def _difference(comparison: MeasureComparison, newest: tuple[str, ...]) -> Insig
     )
     mix = comparison.mix
     of_mix = mix is not None and mix.verdict is not MixVerdict.WORK
-    why = f": {said(mix, figure)}" if mix is not None and of_mix else ""
+    level, by = _AMOUNTS.get(comparison.measure, (figure, figure))
+    why = f": {said(mix, by)}" if mix is not None and of_mix else ""
+    difference, least, most = (_signed(one, by) for one in (comparison.difference, low, high))
     return Insight(
         type=f"{comparison.measure}_change",
         summary=(
             f"Recent sessions: {_WORDS[comparison.measure]} {word}, on average"
-            f" {figure(comparison.recent_mean)} against {figure(comparison.earlier_mean)}"
-            f" (difference {_signed(comparison.difference)}, {_signed(low)} to {_signed(high)});"
+            f" {level(comparison.recent_mean)} against {level(comparison.earlier_mean)}"
+            f" (difference {difference}, 95 % between {least} and {most});"
             f" {sure(comparison.q_value)}{why}."
         ),
         data={
@@ -476,8 +498,8 @@ def _difference(comparison: MeasureComparison, newest: tuple[str, ...]) -> Insig
     )
 
 
-def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else '-'}{figure(abs(value))}"
+def _signed(value: float, amount: Callable[[float], str]) -> str:
+    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
 
 
 def _change(kind: str, where: str, change: ErrorChange, sessions: int) -> Insight:

@@ -119,7 +119,8 @@ def points(difference: float) -> str:
 
 
 def moves(test: TrendTest, amount: Callable[[float], str]) -> str:
-    """Return what a series does: "rises by 120 ms over 10 days (80 ms to 150 ms)"."""
+    """Return what a series does, "rises by 120 ms over 10 days (by between 80 and 150 ms, 95 %)",
+    which does not read as where it started and ended."""
     over = plural(round(test.days), "day") if test.days >= 1.5 else f"{24 * test.days:.0f} hours"
     verb = "rises" if test.slope_per_day > 0 else "falls"
     ends = (test.days * end for end in test.slope_interval)
@@ -127,15 +128,15 @@ def moves(test: TrendTest, amount: Callable[[float], str]) -> str:
 
 
 def _between(ends: Iterable[float], amount: Callable[[float], str]) -> str:
-    """Return the interval of a change, " (95 %: 80 ms to 150 ms)"; nothing where both ends read
-    alike."""
+    """Return the interval of a change, " (by between 80 ms and 150 ms, 95 %)"; nothing where both
+    ends read alike."""
     low, high = map(amount, sorted(map(abs, ends)))
-    return f" (95 %: {low} to {high})" if low != high else ""
+    return f" (by between {low} and {high}, 95 %)" if low != high else ""
 
 
 def steps(step: TrendStep, amount: Callable[[float], str]) -> str:
     """Return how a level changes: "rose from 80 ms before 2026-05-12 to 120 ms since, by 40 ms
-    (30 ms to 50 ms)"; of a share, with its counts."""
+    (by between 30 ms and 50 ms, 95 %)"; of a share, with its counts."""
     before, after = (
         of(level.hits, level.trials) if level.trials else amount(level.value)
         for level in (step.before, step.after)

@@ -188,3 +188,33 @@ def test_spans_without_events_are_left_out() -> None:
     record.add("s", ANSWER, 0, cost=1.0)
     record.add("s", ANSWER, 9 * DAY, cost=1.0)
     assert len(costs_in(record, bucket=BucketSpan.DAY).over_time) == 2
+
+
+def test_clocks_that_are_far_off_are_named_and_hide_no_change_of_the_cost() -> None:
+    record = Record()
+    start = 2_600 * 7 * DAY
+    for number in range(120):
+        at = start + number * DAY / 4
+        name = record.session(f"s{number:03d}", at=at)
+        cost = (0.05 if number < 60 else 0.1) * (1 + number % 5 / 20)
+        record.add(name, ANSWER, at, model="m", cost=cost)
+    for number in range(2):
+        name = record.session(f"lost-{number}", at=6 * 365 * DAY + number * DAY)
+        record.add(name, ANSWER, 6 * 365 * DAY + number * DAY, model="m", cost=0.05)
+    findings = found_in(record)
+    result = findings.result
+    assert isinstance(result, CostAnalysis)
+    assert result.cost_per_session.trend is Trend.DEGRADING
+    assert result.costed_sessions == 122
+    assert result.total_cost_usd == pytest.approx(sum(one.cost for one in record.events))
+    (note,) = [one for one in findings.notes if "clock" in one]
+    assert note.startswith("2 sessions dated between 1975-12-31 and 1976-01-01 left out")
+
+
+def test_sessions_of_an_earlier_year_that_are_more_than_a_few_are_part_of_the_record() -> None:
+    record = Record()
+    for number in range(40):
+        at = (0 if number < 10 else 1_000 * DAY) + number * DAY
+        name = record.session(f"s{number:03d}", at=at)
+        record.add(name, ANSWER, at, model="m", cost=0.1)
+    assert not any("clock" in note for note in found_in(record).notes)

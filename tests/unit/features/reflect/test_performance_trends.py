@@ -152,7 +152,8 @@ def test_what_broke_and_when_is_told_with_the_sessions_before_and_since() -> Non
     assert {insight.type: insight.summary for insight in findings.insights} == {
         "success_rate_step": (
             "The success rate fell from 10 of 10 (100 %) before 1970-01-11 to 0 of 4 (0 %) since,"
-            " by 100 percentage points (95 %: 44 percentage points to 100 percentage points)"
+            " by 100 percentage points (by between 44 percentage points and 100 percentage points,"
+            " 95 %)"
             " (13 spans, q = 0.005): degrading."
         ),
         "error_rate_step": (
@@ -218,7 +219,7 @@ def test_a_trend_is_told_with_its_change_over_the_range() -> None:
     assert isinstance(findings.result, PerformanceTrends)
     assert findings.result.latency.change == pytest.approx(600, rel=0.15)
     assert told.summary.startswith("The median latency rises by ")
-    assert " over 29 days (95 %: " in told.summary
+    assert " over 29 days (by between " in told.summary
     assert told.summary.endswith(" (30 spans, q = 0.0029): degrading.")
 
 
@@ -226,8 +227,9 @@ def test_a_change_of_the_success_rate_is_told_in_percentage_points() -> None:
     findings = found_in(daily_sessions(3, 30, success=(0.9, 0.3)))
     (told,) = [i for i in findings.insights if i.type == "success_rate_trend"]
     assert told.summary == (
-        "The success rate falls by 60 percentage points over 29 days (95 %: 46 percentage points to"
-        " 74 percentage points), around a median of 61 % (30 spans, q = 0.0057): degrading."
+        "The success rate falls by 60 percentage points over 29 days (by between 46 percentage"
+        " points and 74 percentage points, 95 %), around a median of 61 % (30 spans, q = 0.0057):"
+        " degrading."
     )
 
 
