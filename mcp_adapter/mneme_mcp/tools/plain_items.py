@@ -118,7 +118,8 @@ class UpdateArguments(ItemArguments):
     """What to change of an item."""
 
     text: Annotated[str, Field(description="Its new text.")] = ""
-    tags: Annotated[Labels | None, Field(description="Its new labels.")] = None
+    # An empty list is what a model says that must say something: it takes no label away.
+    tags: Annotated[Labels, Field(description="Its new labels.")] = []
 
     holders = {**ItemArguments.holders, **_places()}
     synonyms = {**ItemArguments.synonyms, "content": "text", "query": "text"}
@@ -134,7 +135,7 @@ class UpdateOutput(SnakeOutput):
 
 async def update(call: Call, given: UpdateArguments) -> Reply:
     """Answer `mneme_update`."""
-    if not given.text and given.tags is None:
+    if not given.text and not given.tags:
         raise Refused("give text or tags: what to change.", "MISSING_REQUIRED_FIELD")
     named = reference_of(given.id)
     _refuse_record(named, "cannot be changed: what happened is kept as it was")
@@ -142,7 +143,7 @@ async def update(call: Call, given: UpdateArguments) -> Reply:
     _refuse_record(found, "cannot be changed: what happened is kept as it was")
     field = _TEXTS[found.kind]
     fields: dict[str, Any] = {field: given.text} if given.text else {}
-    if given.tags is not None:
+    if given.tags:
         fields["tags"] = given.tags
     answer = to_dict(await _CHANGE[found.kind](call.client, found.id, **fields))
     item = _item_of(answer)

@@ -137,6 +137,16 @@ async def test_a_lesson_is_forgotten_and_brought_back(
     assert changed["text"] == "Feed them at six."
 
 
+async def test_a_correction_keeps_what_it_does_not_name(host: Client) -> None:
+    made = await call(host, "mneme_remember", text="Gus drives a Volvo", tags="cars", user_id="gus")
+    await call(host, "mneme_update", id=made["id"], text="Gus drives a Saab", tags=[])
+    item = (await call(host, "mneme_get", id=made["id"]))["item"]
+    assert (item["text"], item["tags"], item["user_id"]) == ("Gus drives a Saab", ["cars"], "gus")
+    await call(host, "mneme_update", id=made["id"], text="", tags="cars, private")
+    item = (await call(host, "mneme_get", id=made["id"]))["item"]
+    assert (item["text"], item["tags"]) == ("Gus drives a Saab", ["cars", "private"])
+
+
 async def test_what_cannot_be_undone_is_only_forgotten_when_that_is_said(host: Client) -> None:
     made = await call(host, "mneme_remember", text="Carl's badge number is 4711", user_id="carl")
     asked = await said(host, "mneme_forget", id=made["id"])
