@@ -57,7 +57,7 @@ class MnemeServer(MCPServer[Any]):
     """
 
     def __init__(self, access: Access, chosen: Sequence[str] = toolsets.DEFAULT) -> None:
-        specs = toolsets.tools_of(chosen)
+        specs = toolsets.shown(chosen)
         super().__init__(
             "mneme",
             title="Mneme",

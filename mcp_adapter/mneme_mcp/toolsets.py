@@ -5,8 +5,9 @@ A new group is a file in `mneme_mcp.tools` with its `TOOLS`, and a line here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from mneme_mcp.tool import ToolSpec
@@ -83,6 +84,13 @@ SHOWN_BEFORE = ("core", "sessions", "reflections", "knowledge")
 """The toolsets that were the default ones before: beside the plain tools, theirs are answered when
 they are called by name, though they are not listed."""
 _ALL = {**TOOLSETS, **EARLIER}
+_PLAIN_NAMES = {
+    "agentlens_recall": "mneme_recall",
+    "agentlens_context": "mneme_context",
+    "agentdb_search": "mneme_recall",
+    "agentdb_insert": "mneme_remember",
+}
+"""Tools that descriptions speak of, and those that do the same where they are not shown."""
 
 
 class UnknownToolset(ValueError):
@@ -117,6 +125,31 @@ def tools_of(names: Iterable[str]) -> list[ToolSpec]:
     """The tools of these toolsets, each once."""
     specs = [spec for name in names for spec in _ALL[name].tools()]
     return list({spec.name: spec for spec in specs}.values())
+
+
+def shown(names: Iterable[str]) -> list[ToolSpec]:
+    """The tools of these toolsets as they are shown: each speaks only of others that are, too."""
+    specs = tools_of(names)
+    listed = {spec.name for spec in specs}
+    others = {
+        name: plain
+        for name, plain in _PLAIN_NAMES.items()
+        if name not in listed and plain in listed
+    }
+    return [
+        replace(
+            spec,
+            description=_renamed(spec.description, others),
+            if_missing=_renamed(spec.if_missing, others),
+        )
+        for spec in specs
+    ]
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    for name, other in names.items():
+        text = re.sub(rf"\b{name}\b", other, text)
+    return text
 
 
 def unlisted(names: Sequence[str]) -> list[ToolSpec]:

@@ -21,6 +21,7 @@ from mneme_mcp.toolsets import (
     UnknownToolset,
     home_of,
     parse,
+    shown,
     tools_of,
     unlisted,
 )
@@ -222,6 +223,14 @@ def test_beside_the_plain_tools_those_that_were_the_default_are_answered_unliste
         "semantic_session_search",
     ]
     assert unlisted(parse("knowledge")) == []
+
+
+def test_beside_the_plain_tools_no_other_speaks_of_a_tool_that_they_replace() -> None:
+    for chosen in ("default,operations", "default,sessions,reflection", "default,skills"):
+        text = " ".join(spec.description + spec.if_missing for spec in shown(parse(chosen)))
+        assert not re.search(r"agentlens_(recall|context)|agentdb_(insert|search)\b", text), chosen
+    alone = " ".join(spec.description for spec in shown(parse("all")))
+    assert "agentlens_recall looks everywhere" in alone
 
 
 def test_an_unknown_toolset_is_refused_with_those_that_there_are() -> None:
