@@ -31,7 +31,7 @@ _HEAD = """\
 
 What an agent says to its memory on two days of work, and what comes back: every reply below is
 real output, written by `scripts/agents_day.py` against a server with an empty memory. The host
-runs `mneme-mcp --toolsets compat`. (Both days were run within
+runs `mneme-mcp --toolsets default,compat`. (Both days were run within
 seconds, hence "just now".) A program does the same in
 [`examples/coding_day.py`](../../examples/coding_day.py).
 """
@@ -72,7 +72,7 @@ MONDAY = (
     ),
     Step(
         "Ann asks it to repair a flaky test. Has this come up before?",
-        "agentlens_recall",
+        "mneme_recall",
         {"query": "the refund test times out", "project": "shop-api"},
     ),
     Step(
@@ -157,6 +157,11 @@ MONDAY = (
         },
     ),
     Step(
+        "Ann adds that tests are never to be skipped. That is about her, not about this task.",
+        "mneme_remember",
+        {"text": "Ann wants flaky tests repaired, never skipped", "user_id": "ann"},
+    ),
+    Step(
         "The command that shows the trouble goes to the log that all agents of the project share.",
         "memory_log",
         {
@@ -199,8 +204,18 @@ TUESDAY = (
     Step("First of all: where does the work stand?", "wake_up", {"project": "shop-api"}),
     Step(
         "The first open item. What does the past say about it?",
-        "agentlens_context",
-        {"topic": "test_capture waits for the payment sandbox", "limit": 3},
+        "mneme_context",
+        {
+            "query": "test_capture is flaky: it waits for the payment sandbox",
+            "user_id": "ann",
+            "project": "shop-api",
+            "token_budget": 600,
+        },
+    ),
+    Step(
+        "What exactly was tried then?",
+        "mneme_get",
+        {"id": f"session {SESSION}"},
     ),
     Step(
         "Has a similar task been tried, and how did it go?",
@@ -234,7 +249,7 @@ async def run_day(address: str, steps: tuple[Step, ...]) -> list[str]:
     kept = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
     adapter = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "mneme_mcp", "--toolsets", "compat"],
+        args=["-m", "mneme_mcp", "--toolsets", "default,compat"],
         env=kept | {"MNEME_ADDRESS": address},
     )
     parts = []

@@ -47,7 +47,7 @@ def test_the_day_goes_from_waking_up_to_sleep_and_into_the_next(day: str) -> Non
     monday, tuesday = (_CALL.findall(part) for part in day.split("## Tuesday"))
     assert monday[0] == tuesday[0] == "wake_up"
     assert monday[-1] == tuesday[-1] == "sleep"
-    assert {"agentlens_recall", "agentlens_learn", "agentlens_reflect"} <= set(monday)
+    assert {"mneme_recall", "mneme_remember", "agentlens_learn", "agentlens_reflect"} <= set(monday)
 
 
 def test_the_next_day_knows_what_the_first_one_left(day: str) -> None:
@@ -55,7 +55,10 @@ def test_the_next_day_knows_what_the_first_one_left(day: str) -> None:
     assert "nothing to pick up" in first
     assert "Repaired test_refund" in second
     assert "Give test_capture a key of its own, too (priority 1)" in second
-    (context,) = replies(day, "agentlens_context")
+    (context,) = replies(day, "mneme_context")
+    assert "Ann wants flaky tests repaired, never skipped" in context
+    (session,) = replies(day, "mneme_get")
+    assert "Raise the timeout of test_refund from 30 to 120 s" in session
     assert "Give each test its own idempotency key" in context
     (reflected,) = replies(day, "agentlens_reflect")
     assert "2 times in 1 session" in reflected
