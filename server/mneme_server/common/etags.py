@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, TypeVar
 
 from mneme_server.common.canonical import canonical_json
-from mneme_server.common.errors import Aborted, NotFound
+from mneme_server.common.errors import Aborted, AlreadyExists, NotFound
 
 _DIGITS = 32
 
@@ -56,6 +56,22 @@ def existing(kind: str, found: T | None, asked: str, etag: str = "", *, field: s
         raise NotFound(f"there is no {kind} {asked!r}", field=field)
     require_etag(kind, found, etag)
     return found
+
+
+def require_unchanged(kind: str, known: HasEtag, differing: Sequence[str]) -> None:
+    """Refuse to store again what is there under its id with other content.
+
+    Args:
+        kind: what the thing is called, for the error.
+        known: the thing as it is.
+        differing: the fields in which what is given differs.
+
+    Raises:
+        AlreadyExists: there are some; it names them as messages do.
+    """
+    if differing:
+        named = ", ".join(name.removesuffix("_json") for name in differing)
+        raise AlreadyExists(f"{kind} {known.id!r} exists with another {named}", field="id")
 
 
 def require_etag(kind: str, now: HasEtag, given: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from mneme_server.common.errors import Aborted, NotFound
-from mneme_server.common.etags import etag_of, existing, require_etag
+from mneme_server.common.errors import Aborted, AlreadyExists, NotFound
+from mneme_server.common.etags import etag_of, existing, require_etag, require_unchanged
 
 
 @dataclass(frozen=True)
@@ -64,3 +64,9 @@ def test_what_is_there_is_returned_and_what_is_not_is_refused_by_its_field() -> 
     with pytest.raises(NotFound, match="there is no thing 'two'") as refused:
         existing("thing", None, "two", field="thing_id")
     assert refused.value.field == "thing_id"
+
+
+def test_the_same_again_is_taken_and_another_content_is_refused_by_its_fields() -> None:
+    require_unchanged("thing", Thing(), [])
+    with pytest.raises(AlreadyExists, match="thing 'one' exists with another text, metadata"):
+        require_unchanged("thing", Thing(), ["text", "metadata_json"])

@@ -12,13 +12,16 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import (
     BindParameter,
+    Column,
     ColumnElement,
     Connection,
     Row,
+    Select,
     Table,
     bindparam,
     column,
     select,
+    tuple_,
 )
 from sqlalchemy import table as alone
 
@@ -96,6 +99,20 @@ def equal_where_given(
     with `shared` is empty."""
     given = [(columns[name], value) for name in names if (value := getattr(filter_, name))]
     return [column.in_([value, ""]) if shared else column == value for column, value in given]
+
+
+def latest_after(
+    query: Select[Any],
+    time: Column[int],
+    id_: Column[str],
+    after: tuple[int, str] | None,
+    limit: int,
+) -> Select[Any]:
+    """Return the query of a page, the latest first: of the rows that come after a key, a time with
+    an id, up to `limit`; None begins."""
+    if after is not None:
+        query = query.where(tuple_(time, id_) < tuple_(*after))
+    return query.order_by(time.desc(), id_.desc()).limit(limit)
 
 
 @cache

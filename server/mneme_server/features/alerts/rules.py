@@ -10,12 +10,11 @@ from typing import Any
 from mneme_server.common import turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import (
-    AlreadyExists,
     FailedPrecondition,
     InvalidArgument,
     Reason,
 )
-from mneme_server.common.etags import existing
+from mneme_server.common.etags import existing, require_unchanged
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -65,7 +64,7 @@ class AlertRules:
             rules = unit.get(SqlAlertRules)
             known = rules.get(rule.id)
             if known is not None:
-                _require_same(known, rule)
+                require_unchanged("alert rule", known, known.differing(rule))
                 return _kept(unit, known, rule.key_id)
             if rules.count(None) >= MAX_RULES:
                 raise FailedPrecondition(
@@ -205,14 +204,6 @@ def _kept(unit: CorpusUnit, known: Rule, key_id: str) -> Rule:
     mine = replace(known, key_id=key_id, updated_us=later_us(known.updated_us))
     unit.get(SqlAlertRules).save(mine)
     return mine
-
-
-def _require_same(known: Rule, given: Rule) -> None:
-    differing = known.differing(given)
-    if differing:
-        raise AlreadyExists(
-            f"alert rule {known.id!r} exists with another {', '.join(differing)}", field="id"
-        )
 
 
 def _closed(unit: CorpusUnit, rule: Rule, why: Resolution) -> Rule:

@@ -16,7 +16,7 @@ from mneme_server.common.errors import (
     InvalidArgument,
     NotFound,
 )
-from mneme_server.common.etags import existing
+from mneme_server.common.etags import existing, require_unchanged
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -205,10 +205,7 @@ def _existing(unit: CorpusUnit, edge_id: str, etag: str = "") -> CausalEdge:
 
 
 def _unchanged(known: CausalEdge, given: CausalEdge) -> CausalEdge:
-    differing = known.differing(given)
-    if differing:
-        named = [name.removesuffix("_json") for name in differing]
-        raise AlreadyExists(f"edge {known.id!r} exists with another {', '.join(named)}", field="id")
+    require_unchanged("edge", known, known.differing(given))
     return known
 
 

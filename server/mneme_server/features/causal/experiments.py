@@ -18,7 +18,7 @@ from mneme_server.common.errors import (
     InvalidArgument,
     Reason,
 )
-from mneme_server.common.etags import existing
+from mneme_server.common.etags import existing, require_unchanged
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
@@ -241,11 +241,7 @@ def _existing(unit: CorpusUnit, experiment_id: str, etag: str = "") -> Experimen
 def _unchanged(known: Experiment, given: Experiment) -> Experiment:
     names = [*_CONTENT, *(["seed"] if given.seed else [])]
     differing = [name for name in names if getattr(known, name) != getattr(given, name)]
-    if differing:
-        named = [name.removesuffix("_json") for name in differing]
-        raise AlreadyExists(
-            f"experiment {known.id!r} exists with another {', '.join(named)}", field="id"
-        )
+    require_unchanged("experiment", known, differing)
     return known
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists
-from mneme_server.common.etags import existing
+from mneme_server.common.etags import existing, require_unchanged
 from mneme_server.common.identity import new_id
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -100,7 +99,7 @@ class Reflections:
             reflections = unit.get(SqlReflections)
             known = reflections.get_many([reflection.id]).get(reflection.id)
             if known is not None:
-                _require_same(known, reflection)
+                require_unchanged("reflection", known, known.differing(reflection))
                 return known, 0
             if not reflection.attempt_number:
                 before = reflections.attempts(reflection.session_id, reflection.task_key)
@@ -300,15 +299,6 @@ def _counts(unit: CorpusUnit, reflection: Reflection) -> dict[str, int]:
         ReflectionCounter.SUCCESSES[informed]: int(reflection.outcome == Outcome.SUCCESS),
         ReflectionCounter.CROSS_SESSION: int(elsewhere),
     }
-
-
-def _require_same(known: Reflection, given: Reflection) -> None:
-    differing = known.differing(given)
-    if differing:
-        raise AlreadyExists(
-            f"reflection {known.id!r} exists with another {', '.join(differing)}",
-            field="id",
-        )
 
 
 def _document(reflection: Reflection, user_id: str) -> Document:

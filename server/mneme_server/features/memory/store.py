@@ -30,7 +30,6 @@ from sqlalchemy import (
     false,
     func,
     select,
-    tuple_,
     update,
 )
 
@@ -47,6 +46,7 @@ from mneme_server.engine.store.rows import (
     decode_tags,
     equal_where_given,
     insert_rows,
+    latest_after,
     read_with,
     upsert,
 )
@@ -319,9 +319,7 @@ class SqlMemories:
     ) -> Sequence[Memory]:
         """Return memories, the latest first, that come after the key (since_us, id)."""
         query = select(memories).where(*self._conditions(filter_))
-        if after is not None:
-            query = query.where(tuple_(memories.c.since, memories.c.id) < tuple_(*after))
-        query = query.order_by(memories.c.since.desc(), memories.c.id.desc()).limit(limit)
+        query = latest_after(query, memories.c.since, memories.c.id, after, limit)
         return self._linked(read_rows(self._connection, query, _memory, kind="memory"))
 
     def count(self, filter_: MemoryFilter) -> int:

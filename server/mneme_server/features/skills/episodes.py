@@ -9,8 +9,8 @@ from typing import Any
 
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import now_us
-from mneme_server.common.errors import AlreadyExists, NotFound
-from mneme_server.common.etags import existing
+from mneme_server.common.errors import NotFound
+from mneme_server.common.etags import existing, require_unchanged
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
@@ -334,10 +334,7 @@ def _unchanged(known: Episode, given: NewEpisode) -> Episode:
         )
         if value is not None and value != stored
     ]
-    if differing:
-        raise AlreadyExists(
-            f"episode {known.id!r} exists with another {', '.join(differing)}", field="id"
-        )
+    require_unchanged("episode", known, differing)
     return known
 
 

@@ -14,7 +14,7 @@ from mneme_server.common.errors import (
     FailedPrecondition,
     InvalidArgument,
 )
-from mneme_server.common.etags import existing
+from mneme_server.common.etags import existing, require_unchanged
 from mneme_server.common.identity import new_id
 from mneme_server.engine.corpus.document import Document, DocumentFilter, user_of
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
@@ -257,12 +257,7 @@ def _rewrite(unit: CorpusUnit, after: Skill, now: Skill, vectors: Matrix | None)
 
 
 def _unchanged(known: Skill, given: Skill) -> Skill:
-    differing = known.differing(given)
-    if differing:
-        named = [name.removesuffix("_json") for name in differing]
-        raise AlreadyExists(
-            f"skill {known.id!r} exists with another {', '.join(named)}", field="id"
-        )
+    require_unchanged("skill", known, known.differing(given))
     return known
 
 

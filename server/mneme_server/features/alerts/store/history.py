@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, update
 
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
-from mneme_server.engine.store.rows import chunks, equal_where_given, insert_rows, upsert
+from mneme_server.engine.store.rows import (
+    chunks,
+    equal_where_given,
+    insert_rows,
+    latest_after,
+    upsert,
+)
 from mneme_server.features.alerts.model import (
     RECORDED,
     AlertEntry,
@@ -46,9 +52,7 @@ class SqlAlertHistory:
     ) -> Sequence[AlertEntry]:
         """Return entries, latest first, after the key (triggered_us, id)."""
         query = self._filtered(select(alert_history), filter_)
-        if after is not None:
-            query = query.where(tuple_(_h.triggered_at, _h.id) < tuple_(*after))
-        query = query.order_by(_h.triggered_at.desc(), _h.id.desc()).limit(limit)
+        query = latest_after(query, _h.triggered_at, _h.id, after, limit)
         return read_rows(self._connection, query, _entry, kind="alert")
 
     def count(self, filter_: EntryFilter) -> int:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, select
 
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
-from mneme_server.engine.store.rows import upsert
+from mneme_server.engine.store.rows import latest_after, upsert
 from mneme_server.features.alerts.model import (
     AlertState,
     Rule,
@@ -56,9 +56,7 @@ class SqlAlertRules:
     ) -> Sequence[Rule]:
         """Return rules, latest first, after the key (created_us, id)."""
         query = self._of_state(select(alert_rules), state)
-        if after is not None:
-            query = query.where(tuple_(_c.created_at, _c.id) < tuple_(*after))
-        return self._read(query.order_by(_c.created_at.desc(), _c.id.desc()).limit(limit))
+        return self._read(latest_after(query, _c.created_at, _c.id, after, limit))
 
     def count(self, state: AlertState | None) -> int:
         """Return how many there are."""

@@ -6,12 +6,18 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, or_, select
 
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
-from mneme_server.engine.store.rows import chunks, equal_where_given, read_with, upsert
+from mneme_server.engine.store.rows import (
+    chunks,
+    equal_where_given,
+    latest_after,
+    read_with,
+    upsert,
+)
 from mneme_server.engine.store.totals import add_to_total, known, total
 from mneme_server.features.causal.model import CausalEdge, EdgeFilter, Origin, node
 from mneme_server.features.causal.store.tables import causal_edges
@@ -157,9 +163,7 @@ class SqlEdges:
         """Return edges, latest first, that come after the key (created_us, id)."""
         columns = causal_edges.c
         query = self._filtered(select(causal_edges), filter_)
-        if after is not None:
-            query = query.where(tuple_(columns.created_at, columns.id) < tuple_(*after))
-        query = query.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)
+        query = latest_after(query, columns.created_at, columns.id, after, limit)
         return read_rows(self._connection, query, _edge, kind="edge")
 
     def count(self, filter_: EdgeFilter) -> int:

@@ -18,13 +18,12 @@ from sqlalchemy import (
     delete,
     func,
     select,
-    tuple_,
 )
 
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
-from mneme_server.engine.store.rows import upsert
+from mneme_server.engine.store.rows import latest_after, upsert
 from mneme_server.engine.store.totals import add_to_total, known, total
 from mneme_server.features.causal.model import (
     Assignment,
@@ -83,9 +82,7 @@ class SqlExperiments:
         """Return experiments, latest first, that come after the key (created_us, id)."""
         columns = causal_experiments.c
         query = self._having(select(causal_experiments), status)
-        if after is not None:
-            query = query.where(tuple_(columns.created_at, columns.id) < tuple_(*after))
-        query = query.order_by(columns.created_at.desc(), columns.id.desc()).limit(limit)
+        query = latest_after(query, columns.created_at, columns.id, after, limit)
         return read_rows(self._connection, query, _experiment, kind="experiment")
 
     def count(self, status: ExperimentStatus | None) -> int:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Connection, func, select, tuple_
+from sqlalchemy import Connection, func, select
 
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
-from mneme_server.engine.store.rows import chunks, equal_where_given, insert_rows, read_with
+from mneme_server.engine.store.rows import (
+    chunks,
+    equal_where_given,
+    insert_rows,
+    latest_after,
+    read_with,
+)
 from mneme_server.features.events.model import GRADE, Grade, GradeFilter
 from mneme_server.features.events.store.tables import session_grades
 
@@ -60,9 +66,7 @@ class SqlGrades:
             _columns.tenant_id == self._tenant_id,
             *equal_where_given(_columns, filter_, ("session_id", "grader")),
         )
-        if after is not None:
-            query = query.where(tuple_(_columns.graded_at, _columns.id) < tuple_(*after))
-        query = query.order_by(_columns.graded_at.desc(), _columns.id.desc()).limit(limit)
+        query = latest_after(query, _columns.graded_at, _columns.id, after, limit)
         return read_rows(self._connection, query, _grade, kind=GRADE)
 
 

@@ -18,12 +18,11 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    tuple_,
 )
 
 from mneme_server.engine.store.portable import ending, unindexed
 from mneme_server.engine.store.reading import read_rows
-from mneme_server.engine.store.rows import chunks, decode_tags, equal_where_given
+from mneme_server.engine.store.rows import chunks, decode_tags, equal_where_given, latest_after
 from mneme_server.engine.store.totals import total
 from mneme_server.features.events.event_types import (
     ALERT_TYPES,
@@ -414,9 +413,7 @@ class SqlActivity:
     ) -> Sequence[Session]:
         """Return sessions, latest start first, that come after the key (started_us, id)."""
         query = self._filtered(select(sessions), filter_)
-        if after is not None:
-            query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
-        query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
+        query = latest_after(query, sessions.c.started_at, sessions.c.id, after, limit)
         return read_rows(self._connection, query, session_of, kind="session")
 
     def _filtered(self, query: Select[Any], filter_: ActivityFilter) -> Select[Any]:

@@ -15,7 +15,6 @@ from sqlalchemy import (
     case,
     func,
     select,
-    tuple_,
 )
 
 from mneme_server.common.stored import reads
@@ -25,6 +24,7 @@ from mneme_server.engine.store.reading import read_first, read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     equal_where_given,
+    latest_after,
     read_with,
     upsert,
 )
@@ -97,9 +97,7 @@ class SqlSessions:
     ) -> Sequence[Session]:
         """Return sessions, latest start first, that come after the key (started_us, id)."""
         query = self._filtered(select(sessions), filter_)
-        if after is not None:
-            query = query.where(tuple_(sessions.c.started_at, sessions.c.id) < tuple_(*after))
-        query = query.order_by(sessions.c.started_at.desc(), sessions.c.id.desc()).limit(limit)
+        query = latest_after(query, sessions.c.started_at, sessions.c.id, after, limit)
         return self._read(query)
 
     def count(self, filter_: SessionFilter) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
@@ -13,7 +13,7 @@ from mneme_server.engine.store.memories import Details
 from mneme_server.engine.store.portable import json_items
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
-from mneme_server.engine.store.rows import equal_where_given, read_with
+from mneme_server.engine.store.rows import equal_where_given, latest_after, read_with
 from mneme_server.features.learn.model import (
     KnowledgeEntry,
     KnowledgeFilter,
@@ -54,9 +54,7 @@ class SqlKnowledge:
     ) -> Sequence[KnowledgeEntry]:
         """Return entries, newest first, that come after the key (timestamp_us, id)."""
         query = self._filtered(select(knowledge), filter_)
-        if after is not None:
-            query = query.where(tuple_(knowledge.c.timestamp, knowledge.c.id) < tuple_(*after))
-        query = query.order_by(knowledge.c.timestamp.desc(), knowledge.c.id.desc()).limit(limit)
+        query = latest_after(query, knowledge.c.timestamp, knowledge.c.id, after, limit)
         return read_rows(self._connection, query, _entry, kind="knowledge entry")
 
     def count(self, filter_: KnowledgeFilter) -> int:

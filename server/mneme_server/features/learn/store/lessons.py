@@ -16,7 +16,6 @@ from sqlalchemy import (
     delete,
     func,
     select,
-    tuple_,
     update,
 )
 
@@ -30,6 +29,7 @@ from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
     equal_where_given,
+    latest_after,
     read_with,
     upsert,
 )
@@ -109,9 +109,7 @@ class SqlLessons:
     ) -> Sequence[Lesson]:
         """Return lessons, latest update first, that come after the key (updated_us, id)."""
         query = self._filtered(select(lessons), filter_)
-        if after is not None:
-            query = query.where(tuple_(lessons.c.updated_at, lessons.c.id) < tuple_(*after))
-        query = query.order_by(lessons.c.updated_at.desc(), lessons.c.id.desc()).limit(limit)
+        query = latest_after(query, lessons.c.updated_at, lessons.c.id, after, limit)
         return read_rows(self._connection, query, _lesson, kind="lesson")
 
     def by_id(self, filter_: LessonFilter, after: str, limit: int) -> Sequence[Lesson]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
@@ -18,6 +18,7 @@ from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
     equal_where_given,
+    latest_after,
     read_with,
 )
 from mneme_server.engine.store.schema import sessions_of_user
@@ -121,10 +122,8 @@ class SqlReflections:
     ) -> Sequence[Reflection]:
         """Return reflections, newest first, that come after the key (created_us, id)."""
         query = self._filtered(select(reflections), filter_)
-        if after is not None:
-            query = query.where(tuple_(reflections.c.created_at, reflections.c.id) < tuple_(*after))
-        query = query.order_by(reflections.c.created_at.desc(), reflections.c.id.desc())
-        return read_rows(self._connection, query.limit(limit), _reflection, kind="reflection")
+        query = latest_after(query, reflections.c.created_at, reflections.c.id, after, limit)
+        return read_rows(self._connection, query, _reflection, kind="reflection")
 
     def count(self, filter_: ReflectionFilter) -> int:
         """Return how many match."""

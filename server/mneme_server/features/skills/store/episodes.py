@@ -17,7 +17,6 @@ from sqlalchemy import (
     func,
     literal,
     select,
-    tuple_,
 )
 
 from mneme_server.common.canonical import JsonObject
@@ -31,6 +30,7 @@ from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
     equal_where_given,
+    latest_after,
     read_with,
     upsert,
 )
@@ -222,10 +222,8 @@ class SqlEpisodes:
         limit: int,
     ) -> Sequence[Episode]:
         query = self._filtered(query, filter_)
-        if after is not None:
-            query = query.where(tuple_(episodes.c.occurred_at, episodes.c.id) < tuple_(*after))
-        query = query.order_by(episodes.c.occurred_at.desc(), episodes.c.id.desc())
-        read = read_rows(self._connection, query.limit(limit), _episode, kind="episode")
+        query = latest_after(query, episodes.c.occurred_at, episodes.c.id, after, limit)
+        read = read_rows(self._connection, query, _episode, kind="episode")
         return self._linked(read)
 
     def by_id(self, filter_: EpisodeFilter, after: str, limit: int) -> Sequence[Episode]:
