@@ -55,6 +55,7 @@ _PLACEHOLDER = {
     "url": "<url>", "email": "<email>", "uuid": "<id>", "date": "<date>", "str": "<str>",
     "path": "<path>", "hex": "<id>", "ip": "<id>", "host": "<id>", "num": "<num>",
 }  # fmt: skip
+_NAMES = frozenset({"host", "ip", "word"})
 # Words whose digits belong to what they name.
 _TERM = re.compile(
     r"""
@@ -81,18 +82,20 @@ _FRAMES = re.compile(
 """Where the frames begin in those of JavaScript, Java, C#, Ruby, Go, Rust and PHP."""
 
 
-def template_of(message: str) -> str:
+def template_of(message: str, *, with_names: bool = False) -> str:
     """Return the template of an error's message; that of a template is itself.
 
     Placeholders: `<num>`, `<id>` (UUIDs, hexadecimal numbers, hosts and their addresses, words
     with digits such as HAT045, web12 or gift_card_8190333), `<str>` (quoted), `<path>`, `<date>`
     (times too), `<email>`, `<url>`. Of a stack trace counts what `telling_part` returns. White
-    space is folded, and a template has at most `MAX_TEMPLATE` characters.
+    space is folded, and a template has at most `MAX_TEMPLATE` characters. `with_names` leaves
+    hosts, their addresses, and words with digits.
     """
+    replacement = _but_names if with_names else _replacement
     masked = " ".join(telling_part(message)[: 4 * MAX_TEMPLATE].split())
     # What a placeholder leaves beside it may be a value in its turn; rarely more than once.
     for _ in range(_MOST_PASSES):
-        before, masked = masked, _PATTERN.sub(_replacement, masked)[:MAX_TEMPLATE].rstrip()
+        before, masked = masked, _PATTERN.sub(replacement, masked)[:MAX_TEMPLATE].rstrip()
         if masked == before:
             break
     return masked or NO_MESSAGE
@@ -117,6 +120,10 @@ def _replacement(match: re.Match[str]) -> str:
     if kind == "word":
         return _word(text)
     return _PLACEHOLDER[kind] + (match["unit"] or "")
+
+
+def _but_names(match: re.Match[str]) -> str:
+    return match.group() if match.lastgroup in _NAMES else _replacement(match)
 
 
 def _word(text: str) -> str:

@@ -6,6 +6,7 @@ are read, error messages become templates; only what a finding shows is read aga
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -17,9 +18,10 @@ from mneme_server.common import deadline, turns
 from mneme_server.common.masking import NO_MESSAGE, template_of
 from mneme_server.features.events.event_types import ERROR_TYPES
 from mneme_server.features.events.history import Column, HistoryFilter, HistoryReader
-from mneme_server.features.events.model import Severity
+from mneme_server.features.events.model import Outcome, Severity
 from mneme_server.features.events.tasks import task_named
 from mneme_server.features.reflect.model import EVIDENCE
+from mneme_server.features.reflect.named_errors import MOST_NAMES, SessionEnds, renamed
 from mneme_server.features.reflect.template_groups import MAX_GROUPED, group
 
 Array: TypeAlias = NDArray[Any]
@@ -281,18 +283,31 @@ class _Templates(dict[str | None, int]):
     def __init__(self) -> None:
         super().__init__({None: NONE})
         self._codes = TextCodes()
+        self._template: list[str] = []
+        self._names: dict[str, set[str]] = {}
         self._overflowed = False
 
     def __missing__(self, message: str) -> int:
         template = template_of(message) if message else NO_MESSAGE
-        if len(self._codes) >= MAX_TEMPLATES and template not in self._codes:
+        if len(self._names) >= MAX_TEMPLATES and template not in self._names:
             self._overflowed, template = True, OTHER_ERRORS
-        code = self._codes[template]
+        code = self._codes[self._named(message, template)]
+        if code == len(self._template):
+            self._template.append(template)
         if len(self) > _MEMORY_OF_MESSAGES:
             self.clear()
             self[None] = NONE
         self[message] = code
         return code
+
+    def _named(self, message: str, template: str) -> str:
+        """Return the template with whom the message names, as long as these are a few."""
+        names = self._names.setdefault(template, set())
+        if len(names) > MOST_NAMES or "<id>" not in template:
+            return template
+        named = template_of(message, with_names=True)
+        names.add(named)
+        return named
 
     def encode(self, messages: Sequence[str | None]) -> Array:
         """Return the numbers (n,) of the messages' templates; `NONE` for None."""
@@ -307,17 +322,24 @@ class _Templates(dict[str | None, int]):
         pairs, inverse, counts = np.unique(
             np.stack([names, errors[rows]]), axis=1, return_inverse=True, return_counts=True
         )
+        outcome = history.sessions.outcome
+        ends = SessionEnds(outcome != Outcome.UNKNOWN, outcome == Outcome.FAILURE)
         grouped = TextCodes()
         new_codes = np.empty(pairs.shape[1], np.int32)
         compared = True
         for name in np.unique(pairs[0]):
             deadline.check()  # The messages of one tool may take a second.
             mine = np.flatnonzero(pairs[0] == name)
-            of_tool = {texts[pairs[1, i]]: int(counts[i]) for i in mine}
+            of_tool: Counter[str] = Counter()
+            for i in mine:
+                of_tool[self._template[pairs[1, i]]] += int(counts[i])
             groups, complete = group(of_tool)
             compared &= complete
+            of_code = {int(i): groups[self._template[i]] for i in pairs[1, mine]}
+            here = rows[names == name]
+            of_code = renamed(of_code, texts, ends, history.session[here], errors[here])
             for i in mine:
-                new_codes[i] = grouped[groups[texts[pairs[1, i]]]]
+                new_codes[i] = grouped[of_code[int(pairs[1, i])]]
         renumbered = np.full(len(errors), NONE, np.int32)
         renumbered[rows] = new_codes[inverse.ravel()]
         history.columns[Column.MESSAGE] = renumbered

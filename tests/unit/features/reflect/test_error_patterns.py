@@ -220,3 +220,48 @@ def test_without_errors_there_are_no_patterns() -> None:
         assert (result.patterns, result.pattern_count, result.error_count) == ((), 0, 0)
         assert result.outcome is not None
         assert not result.outcome.tested
+
+
+def timeouts(fatal: str, harmless: str, fails_on: str) -> Record:
+    """Sessions that time out on one of two hosts; those on `fails_on` fail."""
+    record = Record()
+    for number in range(60):
+        host = fatal if number % 3 == 0 else harmless
+        name = record.session(f"s{number:02d}", at=number * 60.0, reward=float(host != fails_on))
+        said = f"connect to {host}: timed out"
+        record.call(name, "query", number * 60.0, error=said if number % 2 else "")
+        record.call(name, "query", number * 60.0 + 1, error=said if number % 2 else "")
+        record.call(name, "write", number * 60.0 + 2)
+    return record
+
+
+@pytest.mark.parametrize(
+    ("fatal", "harmless"),
+    [
+        ("db-primary.prod.example.com:5432", "cache-01.prod.example.com:6379"),
+        ("db1", "web12"),
+        ("10.0.0.17", "10.0.0.18"),
+    ],
+)
+def test_hosts_of_which_only_one_is_fatal_are_told_apart(fatal: str, harmless: str) -> None:
+    patterns = patterns_in(timeouts(fatal, harmless, fails_on=fatal)).patterns
+    found = {one.template: (one.failed_sessions, one.sessions_affected) for one in patterns}
+    assert found == {
+        f"connect to {fatal}: timed out": (10, 10),
+        f"connect to {harmless}: timed out": (0, 20),
+    }
+
+
+def test_hosts_that_behave_alike_are_one_pattern() -> None:
+    (pattern,) = patterns_in(timeouts("db1", "web12", fails_on="none")).patterns
+    assert pattern.template == "connect to <id>: timed out"
+    assert pattern.count == 60
+
+
+def test_ids_that_are_other_ones_each_time_stay_one_pattern() -> None:
+    record = Record()
+    for number in range(90):
+        name = record.session(f"s{number:02d}", at=number * 60.0, reward=float(number % 2))
+        record.call(name, "query", number * 60.0, error=f"user bob{number} was not found")
+    (pattern,) = patterns_in(record).patterns
+    assert (pattern.template, pattern.count) == ("user <id> was not found", 90)
