@@ -165,7 +165,7 @@ def main() -> int:
     print(f"recall over {found.memories} memories, {found.calls} calls of each in turns:")
     for name, p50, p95 in (
         ("Python client", found.client_p50_ms, found.client_p95_ms),
-        ("agentlens_recall, stdio", found.adapter_p50_ms, found.adapter_p95_ms),
+        ("mneme_recall, stdio", found.adapter_p50_ms, found.adapter_p95_ms),
     ):
         print(f"  {name:<24} p50 {p50:5.1f} ms  p95 {p95:5.1f} ms")
     verdict = "within" if found.added_ms <= BUDGET_MS else "over"
