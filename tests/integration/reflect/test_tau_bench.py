@@ -98,9 +98,13 @@ def test_the_recurring_errors_are_named_with_the_counts_of_the_file(
     for (tool, _), pattern in found.items():
         assert pattern.rate == pytest.approx(pattern.count / calls[tool])
     assert answer.error_patterns.error_count == counts.total()
-    payment, flight = answer.error_patterns.patterns[:2]
-    assert payment.template.startswith("Error: payment amount does not add up")
-    assert flight.template.startswith("Error: flight <id> not available on date")
+    # The dearest first: those that are in the most sessions that failed.
+    lost = [
+        (sum(runs[i]["reward"] < 0.5 for i in sessions[p.tool_name, p.template]), p.count)
+        for p in answer.error_patterns.patterns
+    ]
+    assert [failed for failed, _ in lost] == sorted((failed for failed, _ in lost), reverse=True)
+    assert lost[0] == (12, 24)
 
 
 def test_what_came_before_each_error_is_counted_as_in_the_file(
@@ -112,7 +116,7 @@ def test_what_came_before_each_error_is_counted_as_in_the_file(
     for run in runs:
         before = ""
         for call, answer in _calls_with_answers(run):
-            seen[before] += 1
+            seen[before] += call == pattern.tool_name
             fails = answer.startswith("Error: payment amount") and call == pattern.tool_name
             followed[before] += fails
             before = call
@@ -172,21 +176,20 @@ def test_the_sequences_before_reward_0_and_1_are_those_of_the_file(
     assert result.average_length == pytest.approx(sum(lengths) / len(lengths))
 
 
-def test_the_strongest_findings_come_by_default_and_first(
+def test_what_four_tries_of_a_few_tasks_have_in_common_is_counted_and_not_claimed(
     runs: list[dict[str, Any]], imported: Api
 ) -> None:
-    answer = reflect(imported, SEQUENCES)
+    answer = reflect(imported, SEQUENCES, limit=100)
     result = answer.tool_sequences
-    success = [tuple(e.tools) for e in result.before_success if e.lift > 1 and e.sure]
-    failure = {tuple(e.tools): e for e in result.before_failure if e.lift > 1 and e.sure}
-    assert success[0] == ("transfer_to_human_agents",)
-    booked = [run["reward"] for run in runs if "book_reservation" in tools_of(run)]
-    assert (len(booked), booked.count(0)) == (24, 23)
+    failure = {tuple(e.tools): e for e in result.before_failure}
+    booked = [run for run in runs if "book_reservation" in tools_of(run)]
+    rewards = [run["reward"] for run in booked]
+    assert (len(rewards), rewards.count(0)) == (24, 23)
     found = failure["book_reservation",]
     assert (found.count, found.effect_count) == (24, 23)
-    summaries = [insight.summary for insight in answer.insights]
-    (calculated,) = [text for text in summaries if text.startswith("After calculate, ")]
-    assert "19 of 86 (22 %) against 54 of 1,078 (5.0 %), 4.4×" in calculated
+    # These are tries of ten tasks, which are ten observations at most.
+    assert len({run["task_id"] for run in booked}) == 10
+    assert not found.sure
     # What is merely common comes last.
     kinds = [insight.type for insight in answer.insights]
     assert kinds.index("common_sequence") == len(kinds) - 3

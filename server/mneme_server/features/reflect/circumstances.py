@@ -29,6 +29,10 @@ _MOST_LABELS = 12
 _LENGTHS = 6
 _SESSIONS_A_COLUMN = 12
 _MOST_TOOLS = 15
+_SAYS_THE_OUTCOME = frozenset(
+    {"reward", "success", "outcome", "status", "result", "score", "resolved", "solved", "passed",
+     "failed", "pass", "fail", "verdict", "grade"}
+)  # fmt: skip
 _PLACES = np.array([1, 2, 3, 4, 6, 9, 13, 21, 40])
 """Where in its session a call stands: the first, the second, the third, the fourth or fifth, …"""
 
@@ -106,12 +110,23 @@ class Circumstances:
 
     def _labels(self, chosen: Ints) -> list[Floats]:
         tags = [self.sessions.tags[i] for i in chosen.tolist()]
-        counts = Counter(tag for some in tags for tag in set(some))
+        counts = Counter(tag for some in tags for tag in set(some) if not says_the_outcome(tag))
         frequent = [
             tag for tag, count in counts.most_common(_MOST_LABELS)
             if _LEAST_OF_ONE <= count <= len(chosen) - _LEAST_OF_ONE
         ]  # fmt: skip
         return [np.array([tag in some for some in tags], float) for tag in frequent]
+
+
+def label_key(label: str) -> str:
+    """Return what a label is of: "reward" of "reward:1"."""
+    return label.replace("=", ":").partition(":")[0].strip().lower()
+
+
+def says_the_outcome(label: str) -> bool:
+    """Tell whether a label, such as "reward:1", says how a session ended: that it ended so is no
+    finding, and what is compared at the same outcome never differs."""
+    return label_key(label) in _SAYS_THE_OUTCOME
 
 
 def circumstances(history: History, reader: HistoryReader) -> Circumstances:

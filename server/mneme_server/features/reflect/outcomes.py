@@ -10,7 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mneme_server.features.events.model import Outcome
-from mneme_server.features.reflect.circumstances import Circumstances
+from mneme_server.features.reflect.circumstances import (
+    Circumstances,
+    label_key,
+    says_the_outcome,
+)
 from mneme_server.features.reflect.history import NONE, Ints, SessionColumns
 from mneme_server.features.reflect.model import OutcomeBy, OutcomeGroup, OutcomeSplit
 from mneme_server.features.reflect.wording import plural
@@ -20,8 +24,6 @@ from mneme_server.statistics.inference import Floats, benjamini_hochberg, wilson
 
 MIN_GROUP = 3
 """Sessions with a known outcome that a group needs to be shown and tested."""
-_SAYS_THE_OUTCOME = frozenset({"reward", "success", "outcome", "status", "result", "score"})
-"""Labels such as "reward:1" say how a session ended; that it ended so is no finding."""
 _DRAWN_BY = 4
 """As many are added to a share in Agresti and Coull's interval (1998)."""
 _DRAWS = 1_999
@@ -171,8 +173,7 @@ def _labels(sessions: SessionColumns) -> tuple[Ints, list[str]]:
     places, labels = [], []
     for place, tags in enumerate(sessions.tags):
         for tag in tags:
-            key = tag.replace("=", ":").partition(":")[0].strip().lower()
-            if key not in _SAYS_THE_OUTCOME and key != "task":
+            if not says_the_outcome(tag) and label_key(tag) != "task":
                 places.append(place)
                 labels.append(tag)
     return np.array(places, np.int64), labels

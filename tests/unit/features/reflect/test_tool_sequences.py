@@ -254,3 +254,19 @@ def test_the_order_and_the_figures_do_not_depend_on_the_limit() -> None:
     few, many = sequences_in(record, 3), sequences_in(record, 50)
     assert few.before_success == many.before_success[:3]
     assert few.common == many.common[:3]
+
+
+def test_labels_that_say_how_a_session_ended_hide_nothing_that_goes_with_it() -> None:
+    """As importers of benchmarks write them: at the same reward nothing ever differs."""
+    found = []
+    for labelled in (False, True):
+        record = Record()
+        for number in range(80):
+            deploys, won = number % 2 == 0, number % 10 not in (0, 2, 4, 1)
+            tags = (f"reward:{int(won)}",) if labelled else ()
+            name = record.session(f"s{number:02d}", at=60.0 * number, reward=float(won), tags=tags)
+            for step, tool in enumerate(("read", "deploy" if deploys else "edit", "test")):
+                record.call(name, tool, 60.0 * number + step)
+        found.append([one.summary for one in found_in(record).insights])
+    assert found[0] == found[1]
+    assert any(one.startswith("Sessions with deploy fail more often") for one in found[0])
