@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from mneme_server.engine.corpus.tenant_store import TenantStore
+from mneme_server.engine.store.unit import EmbeddingModel
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.learn.model import LESSON
 from store_contract.conftest import Stores, document
@@ -135,7 +137,40 @@ def test_a_text_that_was_embedded_before_has_its_vector_already(store: Store, ot
     with store.read() as unit:
         unknown = [f"what nobody says {number}" for number in range(others)]
         found = unit.queue.known_vectors(["what a says", *unknown])
-    assert {text: vector.tolist() for text, vector in found.items()} == {"what a says": [3.0, 0.0]}
+    assert {text: vector.tolist() for text, vector in found.items()} == {
+        "what a says": [[3.0, 0.0]]
+    }
+
+
+def test_a_long_text_has_a_vector_of_the_whole_and_one_of_each_passage(store: Store) -> None:
+    before, long, after = _add(store, "before", "long", "after")
+    parts = _vectors(5, 6, 7)
+    with store.write() as unit:
+        unit.set_embedding_model(EmbeddingModel("made", 2))
+        due = {queued.doc_id: queued for queued in unit.queue.due(FOREVER, 10)}
+        unit.queue.finish([due[before], due[long], due[after]], [_vectors(1), parts, _vectors(2)])
+    for batch in (
+        store.source.vectors_after(0, 10),
+        store.source.vectors_of([before, long, after]),
+    ):
+        assert batch.doc_ids.tolist() == [before, long, long, long, after]
+        assert batch.vectors[:, 0].tolist() == [1.0, 5.0, 6.0, 7.0, 2.0]
+        assert len(set(batch.seqs.tolist())) == 3
+    with store.read() as unit:
+        assert unit.queue.known_vectors(["what long says"])["what long says"].tolist() == (
+            parts.tolist()
+        )
+    assert store.source.vectors_after(0, 2).doc_ids.tolist() == [before, long, long, long]
+
+
+def test_a_long_text_whose_passages_are_not_embedded_waits_for_them(store: Store) -> None:
+    with store.write() as unit:
+        added = unit.documents.add(
+            [document("short"), replace(document("long"), text="It is said once more. " * 100)],
+            np.vstack([_vectors(1), _vectors(2)]),
+        )
+        assert [queued.doc_id for queued in unit.queue.due(FOREVER, 10)] == [added[1].doc_id]
+    assert store.source.vectors_after(0, 10).doc_ids.tolist() == [added[0].doc_id]
 
 
 def test_everything_can_be_queued_again(store: Store) -> None:

@@ -1066,7 +1066,7 @@ class ContextItem(Answer[context_service_pb2.ContextItem], of=context_service_pb
     """
 
     text: str
-    """What it says, whole."""
+    """What it says: whole, unless `excerpt`."""
 
     timestamp: datetime | None
     """When it happened or was last changed."""
@@ -1090,6 +1090,12 @@ class ContextItem(Answer[context_service_pb2.ContextItem], of=context_service_pb
 
     attempts: ContextAttempts
     """Set where the item stands for several attempts at one task."""
+
+    excerpt: bool
+    """True where `text` is not all of a long text, but the passage that bears most
+    on the topic, with what stands next to it. The service of its kind has the
+    rest; the ready text says "part of" before what it is.
+    """
 
 
 class ContextMessage(
@@ -5156,6 +5162,26 @@ class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
     """
 
 
+class RecallPassage(Answer[recall_service_pb2.RecallPassage], of=recall_service_pb2.RecallPassage):
+    """A passage of a long text, which was cut at its headings, lines and sentences
+    to be searched: `similarity` is that of its best passage.
+    """
+
+    text: str
+    """What it says, as it stands in the text."""
+
+    start: int
+    """Where it begins in the whole text, in characters (Unicode code points)."""
+
+    end: int
+    """Where it ends: the place of the first character behind it."""
+
+    headings: str
+    """The headings above it, from the outer one to the inner, with " > "
+    between; empty where the text has none (Markdown's "#" marks one).
+    """
+
+
 class RecallResponse(
     Answer[recall_service_pb2.RecallResponse], of=recall_service_pb2.RecallResponse
 ):
@@ -5239,8 +5265,9 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """
 
     similarity: float | None
-    """Cosine of the query's and the memory's embeddings, -1 to 1; unset when the
-    memory is not embedded yet, or the query was not (LEXICAL).
+    """Cosine of the query's and the memory's embeddings, -1 to 1, of a long text
+    that of its best passage; unset when the memory is not embedded yet, or the
+    query was not (LEXICAL).
     """
 
     text: str
@@ -5302,6 +5329,12 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     steps: ScoreSteps
     """How the terms' sum becomes the score; with `explain`, where there are terms
     (HYBRID).
+    """
+
+    passage: RecallPassage
+    """Of a long text, the passage that bears most on the query; unset of one that
+    an embedding model reads at once (1,024 bytes of UTF-8), and of one of
+    which nothing but the whole does.
     """
 
 
@@ -7785,6 +7818,7 @@ __all__ = [
     "PerformanceTrends",
     "PredictResponse",
     "Prediction",
+    "RecallPassage",
     "RecallResponse",
     "RecallResult",
     "RecallTurn",

@@ -240,7 +240,7 @@ class ContextAttempts(_message.Message):
     def __init__(self, task: _Optional[str] = ..., tried_count: _Optional[int] = ..., succeeded_count: _Optional[int] = ..., failed_count: _Optional[int] = ..., differed: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ContextItem(_message.Message):
-    __slots__ = ("kind", "source_id", "text", "timestamp", "worth", "similarity", "session_id", "role", "token_count", "attempts")
+    __slots__ = ("kind", "source_id", "text", "timestamp", "worth", "similarity", "session_id", "role", "token_count", "attempts", "excerpt")
     KIND_FIELD_NUMBER: _ClassVar[int]
     SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -251,6 +251,7 @@ class ContextItem(_message.Message):
     ROLE_FIELD_NUMBER: _ClassVar[int]
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    EXCERPT_FIELD_NUMBER: _ClassVar[int]
     kind: str
     source_id: str
     text: str
@@ -261,7 +262,8 @@ class ContextItem(_message.Message):
     role: str
     token_count: int
     attempts: ContextAttempts
-    def __init__(self, kind: _Optional[str] = ..., source_id: _Optional[str] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worth: _Optional[float] = ..., similarity: _Optional[float] = ..., session_id: _Optional[str] = ..., role: _Optional[str] = ..., token_count: _Optional[int] = ..., attempts: _Optional[_Union[ContextAttempts, _Mapping]] = ...) -> None: ...
+    excerpt: bool
+    def __init__(self, kind: _Optional[str] = ..., source_id: _Optional[str] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worth: _Optional[float] = ..., similarity: _Optional[float] = ..., session_id: _Optional[str] = ..., role: _Optional[str] = ..., token_count: _Optional[int] = ..., attempts: _Optional[_Union[ContextAttempts, _Mapping]] = ..., excerpt: _Optional[bool] = ...) -> None: ...
 
 class Todo(_message.Message):
     __slots__ = ("content", "priority")

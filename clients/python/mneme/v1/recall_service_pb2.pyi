@@ -170,7 +170,7 @@ class RecallVersion(_message.Message):
     def __init__(self, source_id: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class RecallResult(_message.Message):
-    __slots__ = ("source_type", "source_id", "score", "similarity", "text", "timestamp", "session_id", "agent_id", "metadata", "terms", "text_truncated", "copies", "first_time", "last_time", "before", "after", "older", "newer", "steps")
+    __slots__ = ("source_type", "source_id", "score", "similarity", "text", "timestamp", "session_id", "agent_id", "metadata", "terms", "text_truncated", "copies", "first_time", "last_time", "before", "after", "older", "newer", "steps", "passage")
     SOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
@@ -190,6 +190,7 @@ class RecallResult(_message.Message):
     OLDER_FIELD_NUMBER: _ClassVar[int]
     NEWER_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
+    PASSAGE_FIELD_NUMBER: _ClassVar[int]
     source_type: str
     source_id: str
     score: float
@@ -209,7 +210,20 @@ class RecallResult(_message.Message):
     older: RecallVersion
     newer: RecallVersion
     steps: ScoreSteps
-    def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ..., copies: _Optional[int] = ..., first_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., older: _Optional[_Union[RecallVersion, _Mapping]] = ..., newer: _Optional[_Union[RecallVersion, _Mapping]] = ..., steps: _Optional[_Union[ScoreSteps, _Mapping]] = ...) -> None: ...
+    passage: RecallPassage
+    def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ..., copies: _Optional[int] = ..., first_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., older: _Optional[_Union[RecallVersion, _Mapping]] = ..., newer: _Optional[_Union[RecallVersion, _Mapping]] = ..., steps: _Optional[_Union[ScoreSteps, _Mapping]] = ..., passage: _Optional[_Union[RecallPassage, _Mapping]] = ...) -> None: ...
+
+class RecallPassage(_message.Message):
+    __slots__ = ("text", "start", "end", "headings")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    HEADINGS_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    start: int
+    end: int
+    headings: str
+    def __init__(self, text: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., headings: _Optional[str] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
     __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only", "partial", "confidence", "reranking")

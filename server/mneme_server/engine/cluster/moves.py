@@ -592,8 +592,9 @@ def _questions(store: TenantStore[Unit], model: EmbeddingModel) -> tuple[Sequenc
     starts = range(0, last, max(1, -(-last // _QUESTIONS)))
     near = (document.doc_id for start in starts for document in source.documents_after(start, 1))
     chosen = list(dict.fromkeys(near))
-    texts = [" ".join(found.text.split()[:_WORDS]) for found in source.documents_of(chosen)]
-    vectors = source.vectors_of(chosen).vectors
+    texts = [" ".join(one.text.split()[:_WORDS]) for one in source.documents_of(chosen)]
+    found = source.vectors_of(chosen)
+    vectors = found.vectors[np.unique(found.doc_ids, return_index=True)[1]]  # Of whole texts.
     return texts, vectors if len(vectors) else np.empty((0, model.dimensions), np.float32)
 
 

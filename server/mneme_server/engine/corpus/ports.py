@@ -20,11 +20,19 @@ Matrix = NDArray[np.float32]
 
 class VectorBatch(NamedTuple):
     """Stored vectors, row by row: `seqs`, `doc_ids` (n,) int64; `vectors` (n, d) float32, each of
-    length one. A document has at most one vector."""
+    length one.
+
+    A document has none, one, or, where its text is long, one of the whole and one of each of its
+    `common.passages`, in order: those stand one after the other, under the same number.
+    """
 
     seqs: NDArray[np.int64]
     doc_ids: NDArray[np.int64]
     vectors: Matrix
+
+
+WHOLE = 0
+"""Which of a text's vectors is that of the whole."""
 
 
 class CorpusSource(Protocol):
@@ -58,7 +66,8 @@ class CorpusSource(Protocol):
         ...
 
     def vectors_after(self, seq: int, limit: int) -> VectorBatch:
-        """Return up to `limit` vectors with a larger sequence number, in order of it.
+        """Return the vectors of up to `limit` documents with a larger sequence number, in order of
+        it; of fewer, where they have many.
 
         Sequence numbers grow with every vector written and are never used again.
         """
@@ -248,10 +257,15 @@ class CorpusIndex(Protocol):
         ...
 
     def similarities(self, query: Matrix, rows: Rows) -> Scores:
-        """Return the cosine of `query` (d,) with each row's vector.
+        """Return the cosine of `query` (d,) with each row's vector, the best of several.
 
         NaN for rows without one. May be computed from quantised vectors (error below 0.01).
         """
+        ...
+
+    def each_similarity(self, query: Matrix, row: int) -> Scores:
+        """Return the cosines of `query` (d,) with all vectors (n,) of a row, likewise: that of the
+        whole text, and, where it is long, those of its passages."""
         ...
 
     def add_documents(self, documents: Sequence[Document]) -> None:

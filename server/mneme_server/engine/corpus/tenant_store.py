@@ -35,7 +35,8 @@ class DocumentWriter(Protocol):
     ) -> list[Document]:
         """Add documents and return them with their `doc_id` and `context` filled in.
 
-        With `vectors` (n, d) they are embedded already; without, they are queued for embedding.
+        With `vectors` (n, d) they are embedded already, but for long ones, whose passages are not;
+        these, and all without, are queued for embedding.
         """
         ...
 
@@ -101,11 +102,12 @@ class EmbeddingQueue(Protocol):
         ...
 
     def known_vectors(self, texts: Sequence[str]) -> Mapping[str, Matrix]:
-        """Return the vectors (d,) of texts that this tenant has embedded before."""
+        """Return the vectors (k, d) of texts that this tenant has embedded before: that of the
+        whole text and, of a long one, those of its passages."""
         ...
 
-    def finish(self, embedded: Sequence[QueuedText], vectors: Matrix) -> None:
-        """Store the vectors (n, d), row by row, and take their documents off the queue.
+    def finish(self, embedded: Sequence[QueuedText], vectors: Sequence[Matrix]) -> None:
+        """Store the vectors (k, d) of each and take their documents off the queue.
 
         Documents that were removed meanwhile are left out.
         """

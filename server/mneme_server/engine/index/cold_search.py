@@ -28,6 +28,7 @@ from mneme_server.engine.corpus.ports import (
     selected_row,
 )
 from mneme_server.engine.index import scratch
+from mneme_server.engine.index.dense import best_of_each
 from mneme_server.engine.index.graph import inner_products
 from mneme_server.engine.index.prefix_match import best, matching
 from mneme_server.engine.index.settings import IndexLog, IndexSettings
@@ -363,4 +364,4 @@ def _by_meaning(question: Question, scan: Scan) -> tuple[Rows, Scores]:
             for batch in batches:
                 ids.append(batch.doc_ids)
                 cosines.append(inner_products(vector, batch.vectors))
-    return np.concatenate(ids), np.concatenate(cosines)
+    return best_of_each(np.concatenate(ids), np.concatenate(cosines))

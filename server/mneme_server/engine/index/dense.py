@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,15 @@ _PICK_SHARE = 1 / 32
 _NO_ROWS: Rows = np.empty(0, np.int64)
 _NO_SCORES: Scores = np.empty(0, np.float32)
 NO_POSITION = -1
+_BREADTHS = (2, 8, 32)
+"""How many times as many vectors as rows a graph is asked for, one after another, until they are of
+enough rows: the best may all be of one long text."""
 _DEAD_SHARE = 0.3
 _DEAD_MINIMUM = 1_000
 
 
 class DenseIndex:
-    """The vectors by row.
+    """The vectors by row, one or several.
 
     They lie in a few graphs, of which only the last one grows, and a tail. A graph that is large
     enough stays as it is, so that additions, copies on the disk and the memory for a change depend
@@ -60,12 +63,19 @@ class DenseIndex:
             rows=np.empty(0, np.int32),
             size=0,
             position=np.empty(0, np.int32),
+            many=np.empty(0, np.int32),
             dead=(0,),
         )
 
     def __len__(self) -> int:
+        """Vectors that are there."""
         state = self._state
         return state.size - sum(state.dead)
+
+    @property
+    def rows_held(self) -> int:
+        """Rows that have a vector or more."""
+        return self._state.held
 
     @property
     def mode(self) -> str:
@@ -87,37 +97,54 @@ class DenseIndex:
         """Bytes in memory."""
         state = self._state
         graphs = sum(graph.nbytes for graph in state.graphs)
-        return graphs + state.tail.nbytes + state.rows.nbytes + state.position.nbytes
+        places = state.rows.nbytes + state.position.nbytes + state.many.nbytes
+        return graphs + state.tail.nbytes + places
 
     def add(self, rows: Rows, vectors: Matrix) -> None:
-        """Give `rows` (n,), distinct, their vectors (n, d), instead of any they had."""
+        """Give `rows` (n,) their vectors (n, d), instead of any they had. A row of several stands
+        as often, one after the other, in the order of its vectors."""
         if not rows.size:
             return
-        self.remove(rows)
+        starts = run_starts(rows)
+        distinct = rows if starts.size == rows.size else rows[starts]
+        self.remove(distinct)
         state = self._state
         graphed, end = state.graphed, state.size + rows.size
         tail = with_room(state.tail, state.size - graphed, end - graphed)
         by_position = with_room(state.rows, state.size, end)
-        position = with_room(state.position, state.position.size, int(rows.max()) + 1)
+        room = int(distinct.max()) + 1
+        position = with_room(state.position, state.position.size, room)
+        many = with_room(state.many, state.many.size, room)
         tail[state.size - graphed : end - graphed] = vectors
         by_position[state.size : end] = rows
-        position[rows] = np.arange(state.size, end)
-        self._state = replace(state, tail=tail, rows=by_position, size=end, position=position)
+        many[distinct] = np.diff(starts, append=rows.size)
+        position[distinct] = state.size + starts
+        self._state = replace(
+            state,
+            tail=tail,
+            rows=by_position,
+            size=end,
+            position=position,
+            many=many,
+            held=state.held + distinct.size,
+            several=state.several or distinct.size < rows.size,
+        )
 
     def remove(self, rows: Rows) -> None:
         """Remove the vectors of `rows`, as far as they have one."""
         state = self._state
         if not has_any(state, rows):
             return
-        positions = positions_of(state, rows)
-        positions = positions[positions != NO_POSITION]
+        positions = all_positions(state, rows)[0]
         if positions.size:
-            state.position[state.rows[positions]] = NO_POSITION
+            gone_rows = state.rows[positions]
+            state.position[gone_rows] = NO_POSITION
             state.rows[positions] = NO_ROW
+            held = state.held - run_starts(gone_rows).size
             parts = np.searchsorted(state.starts[1:], positions, side="right")
             gone = np.bincount(parts, minlength=len(state.dead)).tolist()
             dead = tuple(map(sum, zip(state.dead, gone, strict=True)))
-            self._state = replace(state, dead=dead)
+            self._state = replace(state, dead=dead, held=held)
 
     def missing(self, rows: Rows) -> Rows:
         """Return those of `rows` that have no vector."""
@@ -125,7 +152,8 @@ class DenseIndex:
         return without
 
     def search(self, query: Matrix, k: int, selection: Selection) -> tuple[Rows, Scores, Rows]:
-        """Return candidates: rows, scores, and those rows whose scores come from 8-bit codes.
+        """Return candidates: rows, each once, scores, and those rows whose scores come from 8-bit
+        codes. The score of a row of several vectors is the best of theirs.
 
         They hold the `k` best selected rows and may hold more, in no particular order.
         """
@@ -134,36 +162,44 @@ class DenseIndex:
             return _NO_ROWS, _NO_SCORES, _NO_ROWS
         chosen = None
         if not selection.everything and selection.count <= state.size * _SCAN_SHARE:
-            chosen = positions_of(state, selection.rows)
+            chosen = all_positions(state, selection.rows)[0]
         asked = _VectorQuery(query, k, selection, chosen)
         tail_rows, tail_scores = _search_tail(state, asked)
         found, scores = [_NO_ROWS], [_NO_SCORES]
         for part, start in enumerate(state.starts[:-1]):
-            positions, theirs = self._search_graph(state, part, start, asked)
-            rows = state.rows[start + positions].astype(np.int64)
-            keep = rows != NO_ROW
-            found.append(rows[keep])
-            scores.append(theirs[keep])
+            rows, theirs = self._rows_of_graph(state, part, start, asked)
+            found.append(rows)
+            scores.append(theirs)
         graphed = np.concatenate(found)
         if selection.everything and bool((graphed >= selection.mask.size).any()):
             return self.search(query, k, replace(selection, everything=False))  # Some came since.
-        return np.concatenate([graphed, tail_rows]), np.concatenate([*scores, tail_scores]), graphed
+        rows = np.concatenate([graphed, tail_rows])
+        every = np.concatenate([*scores, tail_scores])
+        if not state.several or not state.graphs:
+            return rows, every, graphed
+        rows, every = best_of_each(rows, every)  # One may have some of its vectors in each part.
+        coded = np.isin(rows, graphed)
+        order = np.argsort(~coded, kind="stable")
+        return rows[order], every[order], rows[coded]
 
     def similarities(self, query: Matrix, rows: Rows) -> Scores:
-        """Return the inner product of `query` (d,) with the vector of each row; NaN without one."""
+        """Return the inner product of `query` (d,) with the vector of each row, the best where it
+        has several; NaN without one."""
         state = self._state
-        positions = positions_of(state, rows)
+        if not state.several:
+            return _products(state, query, positions_of(state, rows))
+        positions, owners = all_positions(state, rows)
         scores = np.full(rows.shape, np.nan, np.float32)
-        starts = state.starts
-        for graph, start in zip(state.graphs, starts, strict=False):
-            within = (positions >= start) & (positions < start + graph.size)
-            if within.any():
-                scores[within] = graph.similarities(query, positions[within] - start)
-        if starts[-1] == state.size:
-            return scores
-        behind = positions >= starts[-1]
-        scores[behind] = inner_products(query, state.tail[positions[behind] - starts[-1]])
+        if positions.size:
+            starts = run_starts(owners)
+            products = _products(state, query, positions)
+            scores[owners[starts]] = np.maximum.reduceat(products, starts)
         return scores
+
+    def each_similarity(self, query: Matrix, row: int) -> Scores:
+        """Return the inner product of `query` (d,) with each vector (n,) of a row, in order."""
+        state = self._state
+        return _products(state, query, all_positions(state, np.array([row], np.int64))[0])
 
     def wants_build(self) -> bool:
         """Whether `build` has something to do."""
@@ -226,11 +262,26 @@ class DenseIndex:
 
     def restore(self, graphs: Sequence[Graph], rows: Rows, tail: Matrix) -> None:
         """Take over what `export` gave, by the rows of today; -1 for what is gone."""
-        alive = np.flatnonzero(rows != NO_ROW)
-        position = np.full(int(rows.max(initial=NO_ROW)) + 1, NO_POSITION, np.int32)
-        position[rows[alive]] = alive
         self._allowed = {}
-        self._state = counted(tuple(graphs), tail, rows.astype(np.int32), position)
+        self._state = counted(tuple(graphs), tail, rows.astype(np.int32))
+
+    def _rows_of_graph(
+        self, state: VectorPlaces, part: int, start: int, asked: _VectorQuery
+    ) -> tuple[Rows, Scores]:
+        """Return the `k` best rows of a graph, or more, each once."""
+        for times in _BREADTHS if state.several else (1,):
+            wider = asked._replace(k=asked.k * times)
+            positions, scores = self._search_graph(state, part, start, wider)
+            all_there = positions.size < wider.k
+            rows = state.rows[start + positions].astype(np.int64)
+            keep = rows != NO_ROW
+            rows, scores = rows[keep], scores[keep]
+            if not state.several:
+                break
+            rows, scores = best_of_each(rows, scores)
+            if all_there or rows.size >= asked.k:
+                break
+        return rows, scores
 
     def _search_graph(
         self, state: VectorPlaces, part: int, start: int, asked: _VectorQuery
@@ -323,13 +374,10 @@ class DenseIndex:
         now, first = self._state, change.first
         moved = np.concatenate([change.kept, np.arange(start.size, now.size)])
         rows = np.concatenate([now.rows[:first], now.rows[moved]])
-        position = now.position.copy()
-        alive = np.flatnonzero(rows[first:] != NO_ROW) + first
-        position[rows[alive]] = alive
         graphed = sum(graph.size for graph in change.graphs)
         tail = now.tail[moved[graphed - first :] - now.graphed]
         self._allowed = {}
-        self._state = counted(change.graphs, tail, rows, position)
+        self._state = counted(change.graphs, tail, rows)
 
 
 class _VectorQuery(NamedTuple):
@@ -374,6 +422,9 @@ def _search_tail(state: VectorPlaces, asked: _VectorQuery) -> tuple[Rows, Scores
     allowed = _allowed(found, selection)
     if not allowed.all():
         found, scores = found[allowed], scores[allowed]
+    if state.several and found.size:
+        starts = run_starts(found)
+        found, scores = found[starts], np.maximum.reduceat(scores, starts)
     best = _best(scores, asked.k)
     return found[best].astype(np.int64), scores[best]
 
@@ -401,8 +452,10 @@ class VectorPlaces:
     whole.
 
     A vector's position is its place in `rows`, which names the row it belongs to, -1 when it was
-    removed. The first positions lie in the graphs, one after the other, the others in `tail`.
-    `dead` counts the removed ones of each graph, and at last those of the tail.
+    removed. The first positions lie in the graphs, one after the other, the others in `tail`. The
+    vectors of a row lie one after the other: `position` has the first, and `many` how many there
+    are. `dead` counts the removed ones of each graph, and at last those of the tail. `held` rows
+    have a vector; `several` tells whether one of them may have more than one.
     """
 
     graphs: tuple[Graph, ...]
@@ -410,7 +463,10 @@ class VectorPlaces:
     rows: NDArray[np.int32]
     size: int
     position: NDArray[np.int32]
+    many: NDArray[np.int32]
     dead: tuple[int, ...]
+    held: int = 0
+    several: bool = False
 
     @property
     def starts(self) -> list[int]:
@@ -432,11 +488,17 @@ class VectorPlaces:
         return [*(graph.size for graph in self.graphs), self.size - self.graphed]
 
 
-def counted(
-    graphs: tuple[Graph, ...], tail: Matrix, rows: NDArray[np.int32], position: NDArray[np.int32]
-) -> VectorPlaces:
+def counted(graphs: tuple[Graph, ...], tail: Matrix, rows: NDArray[np.int32]) -> VectorPlaces:
     """Return a state without spare room, its removed vectors counted."""
-    state = VectorPlaces(graphs, tail, rows, rows.size, position, ())
+    alive = np.flatnonzero(rows != NO_ROW)
+    starts = run_starts(rows[alive])
+    distinct = rows[alive[starts]]
+    room = int(distinct.max(initial=NO_ROW)) + 1
+    position, many = np.full(room, NO_POSITION, np.int32), np.zeros(room, np.int32)
+    position[distinct] = alive[starts]
+    many[distinct] = np.diff(starts, append=alive.size)
+    held, several = distinct.size, distinct.size < alive.size
+    state = VectorPlaces(graphs, tail, rows, rows.size, position, many, (), held, several)
     ends = [*state.starts[1:], rows.size]
     dead = [
         int(np.count_nonzero(rows[start:end] == NO_ROW))
@@ -460,7 +522,7 @@ def has_any(state: VectorPlaces, rows: Rows) -> bool:
 
 
 def positions_of(state: VectorPlaces, rows: Rows) -> Positions:
-    """Return each row's position; -1 without a vector."""
+    """Return the position of each row's first vector; -1 without one."""
     if not state.position.size:
         return np.full(rows.shape, NO_POSITION, np.int64)
     inside = (rows >= 0) & (rows < state.position.size)
@@ -469,6 +531,53 @@ def positions_of(state: VectorPlaces, rows: Rows) -> Positions:
     # A row that was replaced after this state was taken may point behind its end.
     positions[positions >= state.size] = NO_POSITION
     return positions
+
+
+def all_positions(state: VectorPlaces, rows: Rows) -> tuple[Positions, Positions]:
+    """Return the positions of all vectors of `rows`, row by row, and of each the place of its row
+    in `rows`."""
+    firsts = positions_of(state, rows)
+    there = np.flatnonzero(firsts != NO_POSITION)
+    firsts = firsts[there]
+    if not state.several:
+        return firsts, there
+    many = state.many[rows[there]].astype(np.int64)
+    owners = np.repeat(there, many)
+    # How far each is behind the first of its row.
+    behind = np.arange(owners.size) - np.repeat(np.cumsum(many) - many, many)
+    positions = np.repeat(firsts, many) + behind
+    inside = positions < state.size
+    inside &= state.rows[np.where(inside, positions, 0)] == rows[owners]  # Else it was replaced.
+    return (positions, owners) if inside.all() else (positions[inside], owners[inside])
+
+
+def run_starts(values: NDArray[Any]) -> Positions:
+    """Return where each run of equal values begins."""
+    if values.size < 2:
+        return np.arange(values.size)
+    return np.append(0, np.flatnonzero(values[1:] != values[:-1]) + 1)
+
+
+def best_of_each(rows: Rows, scores: Scores) -> tuple[Rows, Scores]:
+    """Return each row once, with the best of its scores."""
+    order = np.lexsort((-scores, rows))
+    firsts = order[run_starts(rows[order])]
+    return rows[firsts], scores[firsts]
+
+
+def _products(state: VectorPlaces, query: Matrix, positions: Positions) -> Scores:
+    """Return the inner product of `query` (d,) with the vector at each position; NaN at -1."""
+    scores = np.full(positions.shape, np.nan, np.float32)
+    starts = state.starts
+    for graph, start in zip(state.graphs, starts, strict=False):
+        within = (positions >= start) & (positions < start + graph.size)
+        if within.any():
+            scores[within] = graph.similarities(query, positions[within] - start)
+    if starts[-1] == state.size:
+        return scores
+    behind = positions >= starts[-1]
+    scores[behind] = inner_products(query, state.tail[positions[behind] - starts[-1]])
+    return scores
 
 
 def with_room(array: _Array, used: int, wanted: int) -> _Array:

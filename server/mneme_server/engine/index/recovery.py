@@ -13,7 +13,7 @@ from mneme_server.common.pages import parts
 from mneme_server.engine.corpus.feed import START, LostPlace, Position, TouchedDocuments
 from mneme_server.engine.corpus.ports import CorpusSource, Matrix, VectorBatch
 from mneme_server.engine.index.columns import DocumentTable
-from mneme_server.engine.index.dense import DenseIndex
+from mneme_server.engine.index.dense import DenseIndex, run_starts
 from mneme_server.engine.index.rows import NO_ROW
 from mneme_server.engine.index.settings import IndexLog, IndexSettings
 from mneme_server.engine.index.snapshot import (
@@ -151,7 +151,7 @@ def touched_after(
 
 
 def put_vectors(batch: VectorBatch, table: DocumentTable, dense: DenseIndex) -> None:
-    """Add the vectors of documents that `table` knows; the last one of a document counts.
+    """Add the vectors of documents that `table` knows; the last ones of a document count.
 
     Raises:
         FailedPrecondition: they have another length than the index.
@@ -162,11 +162,17 @@ def put_vectors(batch: VectorBatch, table: DocumentTable, dense: DenseIndex) -> 
         raise mismatch(f"{batch.vectors.shape[1]} dimensions", f"a model of {dense.dimensions}")
     rows = table.rows_of(batch.doc_ids)
     if rows[0] != NO_ROW and (rows.size == 1 or bool((rows[1:] > rows[:-1]).all())):
-        dense.add(rows, batch.vectors)  # Each is known and distinct, as what is new always is.
+        dense.add(rows, batch.vectors)  # Each is known and distinct, as what is new mostly is.
         return
-    known = np.flatnonzero(rows != NO_ROW)[::-1]
-    distinct, last = np.unique(rows[known], return_index=True)
-    dense.add(distinct, batch.vectors[known[last]])
+    order = np.lexsort((batch.seqs, rows))  # It is stable: a document's vectors keep their order.
+    order = order[rows[order] != NO_ROW]
+    if not order.size:
+        return
+    ordered, seqs = rows[order], batch.seqs[order]
+    starts = run_starts(ordered)
+    last = np.repeat(np.maximum.reduceat(seqs, starts), np.diff(starts, append=ordered.size))
+    order = order[seqs == last]
+    dense.add(rows[order], batch.vectors[order])
 
 
 def open_lexical(

@@ -174,8 +174,9 @@ class Searcher:
         ids = self._table.doc_id[rows[best]]
         stored = self._source.vectors_of(ids.tolist())
         order = np.argsort(ids)
-        at = np.searchsorted(ids[order], stored.doc_ids)
-        scores[best[order[at]]] = inner_products(query, stored.vectors)
+        at = best[order[np.searchsorted(ids[order], stored.doc_ids)]]
+        scores[at] = -1.0
+        np.maximum.at(scores, at, inner_products(query, stored.vectors))
 
     def _selected(self, match: WordMatch, selection: Selection) -> tuple[Rows, Scores]:
         """Return the rows and scores of those found that are selected."""

@@ -163,7 +163,7 @@ class TenantIndex:
     @property
     def vector_count(self) -> int:
         """Vectors that are searched."""
-        return len(self._dense)
+        return self._dense.rows_held
 
     @property
     def partial(self) -> bool:
@@ -237,6 +237,10 @@ class TenantIndex:
         NaN for rows without one. Computed from 8-bit codes where there is a graph.
         """
         return self._dense.similarities(checked(query, self._dimensions), rows)
+
+    def each_similarity(self, query: Matrix, row: int) -> Scores:
+        """See `CorpusIndex`."""
+        return self._dense.each_similarity(checked(query, self._dimensions), row)
 
     def add_documents(self, documents: Sequence[Document]) -> None:
         """Add documents; they are found by their words from now on. Known ones are replaced."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import structlog
@@ -20,7 +21,12 @@ from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks
 from mneme_server.engine.store.schema import documents, vectors
 from mneme_server.engine.store.seen_messages import in_context
-from mneme_server.engine.store.vectors import SELECT_VECTORS, vector_batch, vector_bytes
+from mneme_server.engine.store.vectors import (
+    BATCH_BYTES,
+    SELECT_VECTORS,
+    vector_batch,
+    vector_bytes,
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -74,7 +80,14 @@ class SqlCorpusSource:
             .limit(limit)
         )
         with self._database.read() as connection:
-            rows = connection.execute(query).all()
+            rows: list[Row[Any]] = []
+            size = 0
+            with closing(connection.execute(query)) as found:
+                for row in found:
+                    rows.append(row)
+                    size += len(row.vector)
+                    if size >= BATCH_BYTES:
+                        break
             return vector_batch(rows, self._length(connection))
 
     def vectors_of(self, doc_ids: Sequence[int]) -> VectorBatch:

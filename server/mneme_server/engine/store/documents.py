@@ -9,6 +9,7 @@ import structlog
 from sqlalchemy import BindParameter, Connection, Select, Table, case, delete, select, update
 
 from mneme_server.common.errors import DataLoss
+from mneme_server.common.passages import is_long
 from mneme_server.common.stored import reads, require_times
 from mneme_server.engine.corpus.attributes import ATTRIBUTES
 from mneme_server.engine.corpus.cache import CorpusChange
@@ -60,13 +61,15 @@ class SqlDocuments:
         insert_rows(self._connection, documents, rows)
         saved = in_context(self._connection, self._tenant_id, list(added))
         self.changes.saved += saved
-        if embedded is None:
-            enqueue(self._connection, self._tenant_id, saved)
-            self.changes.queued += len(saved)
-        else:
-            pairs = [(document.doc_id, document.text) for document in saved]
+        long = [document for document in saved if embedded is None or is_long(document.text)]
+        if long:
+            enqueue(self._connection, self._tenant_id, long)
+            self.changes.queued += len(long)
+        if embedded is not None and len(long) < len(saved):
+            short = [at for at, document in enumerate(saved) if not is_long(document.text)]
+            pairs = [(saved[at].doc_id, saved[at].text) for at in short]
             self.changes.vectors.append(
-                insert_vectors(self._connection, self._tenant_id, pairs, embedded)
+                insert_vectors(self._connection, self._tenant_id, pairs, embedded[short])
             )
         return saved
 

@@ -35,6 +35,8 @@ from mneme_server.engine.store.seen_messages import readable
 STORED_VECTOR = np.dtype("<f4")
 """How vectors lie in the database."""
 SELECT_VECTORS: Select[Any] = select(vectors.c.seq, vectors.c.doc_id, vectors.c.vector)
+BATCH_BYTES = 64_000_000
+"""Of vectors that are read at once, but for those of one text: a long one has hundreds."""
 NO_VECTORS = VectorBatch(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.float32))
 
 # Only what failed waits for a time: a clock that is set back must not stop the queue.
@@ -90,11 +92,15 @@ def content_hash(text: str) -> bytes:
 
 
 def insert_vectors(
-    connection: Connection, tenant_id: str, embedded: Sequence[tuple[int, str]], matrix: Matrix
+    connection: Connection,
+    tenant_id: str,
+    embedded: Sequence[tuple[int, str]],
+    matrices: Sequence[Matrix] | Matrix,
 ) -> VectorBatch:
-    """Store the vectors (n, d) of n (doc_id, text) and return them with their numbers."""
+    """Store the vectors of n (doc_id, text), a row (d,) or several (k, d) each, and return them
+    with their numbers."""
     first = take_numbers(connection, tenant_id, vectors, len(embedded))
-    stored = np.ascontiguousarray(matrix, dtype=STORED_VECTOR)
+    stored = [np.ascontiguousarray(one, dtype=STORED_VECTOR) for one in matrices]
     rows = [
         {
             "seq": first + index,
@@ -106,43 +112,48 @@ def insert_vectors(
         for index, (doc_id, text) in enumerate(embedded)
     ]
     insert_rows(connection, vectors, rows)
+    many = np.array([len(one) if one.ndim > 1 else 1 for one in stored], np.int64)
     return VectorBatch(
-        np.arange(first, first + len(embedded), dtype=np.int64),
-        np.array([doc_id for doc_id, _ in embedded], dtype=np.int64),
-        stored,
+        np.repeat(np.arange(first, first + len(embedded), dtype=np.int64), many),
+        np.repeat(np.array([doc_id for doc_id, _ in embedded], dtype=np.int64), many),
+        np.vstack(stored),
     )
 
 
 def vector_bytes(connection: Connection, tenant_id: str) -> int | None:
     """Return how long a tenant's vectors are, as they lie in the database; None before its model
-    was noted. One of another length is damaged."""
+    was noted. What is no whole number of them is damaged."""
     row = _DIMENSIONS.first(connection, {"tenant": tenant_id})
     return None if row is None else int(row[0]) * STORED_VECTOR.itemsize
 
 
 def commonest(lengths: Iterable[int]) -> int:
-    """Return how long vectors are where that is not known: as most of them."""
+    """Return how long vectors are where that is not known: as most texts have one."""
     return Counter(lengths).most_common(1)[0][0]
 
 
 def is_whole(vector: object, length: int) -> bool:
-    """Tell whether a stored value is a vector of this length in bytes."""
-    return isinstance(vector, bytes) and len(vector) == length
+    """Tell whether a stored value is one or more vectors of this length in bytes."""
+    if not isinstance(vector, bytes) or not length:
+        return False
+    return len(vector) == length or (len(vector) > length and len(vector) % length == 0)
 
 
 def vector_batch(rows: Sequence[Row[Any]], length: int | None) -> VectorBatch:
-    """Return the vectors of rows of `SELECT_VECTORS`, which are so long in bytes; as most, where
-    that is not known. Damaged ones are left out: their memories are still found by their words."""
+    """Return the vectors of rows of `SELECT_VECTORS`, each so long in bytes; as most, where that
+    is not known. Damaged ones are left out: their memories are still found by their words."""
     if rows and length is None:
         length = commonest(len(row.vector) for row in rows)
     rows = [row for row in rows if is_whole(row.vector, length or 0)]
     if not rows:
         return NO_VECTORS
+    assert length
     joined = b"".join(row.vector for row in rows)
+    many = np.array([len(row.vector) // length for row in rows], np.int64)
     return VectorBatch(
-        np.array([row.seq for row in rows], dtype=np.int64),
-        np.array([row.doc_id for row in rows], dtype=np.int64),
-        np.frombuffer(joined, STORED_VECTOR).reshape(len(rows), -1),
+        np.repeat(np.array([row.seq for row in rows], dtype=np.int64), many),
+        np.repeat(np.array([row.doc_id for row in rows], dtype=np.int64), many),
+        np.frombuffer(joined, STORED_VECTOR).reshape(int(many.sum()), -1),
     )
 
 
@@ -176,10 +187,13 @@ class SqlEmbeddingQueue:
         hashes = {text: content_hash(text) for text in texts}
         rows = self._with_hashes(set(hashes.values()))
         length = vector_bytes(self._connection, self._tenant_id) if rows else None
+        length = length or (commonest(len(row.vector) for row in rows) if rows else 0)
         found = {
-            row.content_hash: np.frombuffer(row.vector, STORED_VECTOR)
+            row.content_hash: np.frombuffer(row.vector, STORED_VECTOR).reshape(
+                -1, length // STORED_VECTOR.itemsize
+            )
             for row in rows
-            if length is None or is_whole(row.vector, length)  # Else it is damaged.
+            if is_whole(row.vector, length)  # Else it is damaged.
         }
         return {text: found[hash_] for text, hash_ in hashes.items() if hash_ in found}
 
@@ -196,7 +210,7 @@ class SqlEmbeddingQueue:
             rows += self._connection.execute(query)
         return rows
 
-    def finish(self, embedded: Sequence[QueuedText], matrix: Matrix) -> None:
+    def finish(self, embedded: Sequence[QueuedText], matrices: Sequence[Matrix]) -> None:
         doc_ids = [item.doc_id for item in embedded]
         left = self._those_left(doc_ids)
         for some in chunks(doc_ids):
@@ -211,7 +225,9 @@ class SqlEmbeddingQueue:
             return
         pairs = [(embedded[row].doc_id, embedded[row].text) for row in rows]
         self._changes.vectors.append(
-            insert_vectors(self._connection, self._tenant_id, pairs, matrix[rows])
+            insert_vectors(
+                self._connection, self._tenant_id, pairs, [matrices[row] for row in rows]
+            )
         )
         self._changes.queued -= len(rows)
 

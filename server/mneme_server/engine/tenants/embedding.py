@@ -11,12 +11,17 @@ import structlog
 
 from mneme_server.common import tracing
 from mneme_server.common.clock import MICROSECONDS, now_us
+from mneme_server.common.passages import passages
 from mneme_server.common.tracing import NOTHING, Span
 from mneme_server.engine.background.tenant_worker import MOST_ATTEMPTS, TenantWorker, retry_delay_s
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.engine.corpus.tenant_store import QueuedText
 
+_PIECES = 256
+"""Passages that are embedded in one call."""
+_CHARACTERS = 400_000
+"""Of the texts of a step: some thousand passages, which take seconds."""
 _PROBE = "words"
 """A text that every model takes."""
 _log = structlog.get_logger(__name__)
@@ -76,16 +81,18 @@ class EmbeddingPipeline(TenantWorker):
         known: dict[str, Matrix],
     ) -> int | None:
         """Embed what is due; return when the tenant's next turn comes."""
-        missing = [text for text in texts if text not in known]
+        missing = _at_once([text for text in texts if text not in known])
         hopeless: set[str] = set()
+        wanted = {*known, *missing}
         failure = self._embed_missing(missing, known, hopeless) if missing else None
         failure = self._try_last(queued, known, hopeless) or failure
         ready = [item for item in queued if item.text in known]
         lost = [item for item in queued if item.text in hopeless]
-        late = [item for item in queued if item.text not in known and item.text not in hopeless]
+        left = known.keys() | hopeless
+        late = [item for item in queued if item.text in wanted and item.text not in left]
         with tenant.write() as unit:
             if ready:
-                unit.queue.finish(ready, np.stack([known[item.text] for item in ready]))
+                unit.queue.finish(ready, [known[item.text] for item in ready])
             if lost:
                 unit.queue.give_up([item.doc_id for item in lost])
             if late and not self.stopping:
@@ -96,7 +103,8 @@ class EmbeddingPipeline(TenantWorker):
                     [item.doc_id for item in late], until_us=until_us, error=str(failure)
                 )
             # Of a full batch more is left, as a rule; else whoever adds more wakes this.
-            next_us = now_us() if len(queued) == self._batch else unit.queue.next_due_us()
+            full = len(queued) == self._batch or len(wanted) < len(texts)
+            next_us = now_us() if full else unit.queue.next_due_us()
         if lost:
             _log.error(
                 "texts cannot be embedded, and are found by their words alone",
@@ -118,7 +126,7 @@ class EmbeddingPipeline(TenantWorker):
         often = {item.text for item in queued if item.attempts >= MOST_ATTEMPTS - 1}
         for text in sorted(often - known.keys() - hopeless):
             try:
-                known[text] = self._embedder.embed([text])[0]
+                known[text] = self._embed_whole([text])[0]
             except Exception as failure:
                 if self.stopping or not self._works():
                     return failure  # It is not the text's fault.
@@ -139,7 +147,7 @@ class EmbeddingPipeline(TenantWorker):
         """Embed texts into `known`; one by one when a batch fails, so that one bad text does not
         hold back the others. Note those that never will be; return the last failure."""
         try:
-            known.update(zip(missing, self._embedder.embed(missing), strict=True))
+            known.update(zip(missing, self._embed_whole(missing), strict=True))
         except Exception as failure:
             if len(missing) == 1 and getattr(failure, "hopeless", False):
                 hopeless.update(missing)
@@ -150,3 +158,27 @@ class EmbeddingPipeline(TenantWorker):
                 last = self._embed_missing([text], known, hopeless) or last
             return last
         return None
+
+    def _embed_whole(self, texts: Sequence[str]) -> list[Matrix]:
+        """Return the vectors (k, d) of each: of all that is read of it at once, and of the passages
+        of what is longer. Of a book they are thousands: others get their turn between."""
+        pieces = [[text, *(one.of(text) for one in passages(text))] for text in texts]
+        flat = [piece for of_one in pieces for piece in of_one]
+        made: list[Matrix] = []
+        for start in range(0, len(flat), _PIECES):
+            if start and self.stopping:
+                raise Stopped
+            made.append(self._embedder.embed(flat[start : start + _PIECES]))
+        ends = np.cumsum([len(of_one) for of_one in pieces])
+        return np.split(np.concatenate(made), ends[:-1])
+
+
+def _at_once(texts: Sequence[str]) -> list[str]:
+    """Return the first of them that are embedded in one step: at least one, and as many bytes as
+    the passages of a step have."""
+    sizes = np.cumsum([len(text) for text in texts])
+    return [*texts[: max(1, int(np.searchsorted(sizes, _CHARACTERS, side="right")))]]
+
+
+class Stopped(Exception):
+    """The server is being stopped: what was not embedded yet stays queued."""

@@ -16,7 +16,7 @@ from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.errors import FailedPrecondition, InvalidArgument
 from mneme_server.common.identity import new_id
 from mneme_server.common.progress import Step
-from mneme_server.engine.corpus.ports import Matrix
+from mneme_server.engine.corpus.ports import WHOLE, Matrix
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.index.scratch import new_folder, remove
@@ -152,7 +152,7 @@ def _require_in_some(question: DiscoveryQuestion, gathered: EpisodeTable) -> Non
 def _vectors(unit: CorpusUnit, page: Sequence[Episode]) -> Mapping[str, Matrix]:
     known = {**unit.get(SqlEpisodes).task_vectors([one.id for one in page])}
     plain = unit.queue.known_vectors([one.text for one in page if not one.critique])
-    return known | {one.id: plain[one.text] for one in page if one.text in plain}
+    return known | {one.id: plain[one.text][WHOLE] for one in page if one.text in plain}
 
 
 class _SkillIds:

@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 from mneme.visible import QUOTED, visible_line
 
 from mneme_server.common.humanize import day
+from mneme_server.common.passages import around
 from mneme_server.features.context.attempts import Attempts, told
 from mneme_server.features.context.experience import Attempt, ProvenSkill
 from mneme_server.features.context.model import SESSION, ContextSession
@@ -31,6 +32,10 @@ from mneme_server.features.recall.model import Recalled
 
 _PER_TOKEN = 4
 """ASCII characters that count as a token: what English takes with the usual tokenizers."""
+_SHOWN_WHOLE = 1_600
+"""Characters of a text that a context holds whole; of longer ones what bears on the topic."""
+_EXCERPT = 800
+"""Characters of that: some ten sentences."""
 
 
 class ContextFormat(IntEnum):
@@ -54,9 +59,10 @@ class ContextOutcome(Enum):
 class ContextItem:
     """Something that bears on the request.
 
-    `kind` is a kind of memory, `text` what it says, whole. `worth` is recall's score, 0 to 1, by
-    which items of all kinds are ranked; `similarity` the cosine if it is known. `said_by` is the
-    role that said it.
+    `kind` is a kind of memory. `text` is what it says, whole; of a long one an `excerpt`: what
+    bears on the request, with what stands next to it. `worth` is recall's score, 0 to 1, by which
+    items of all kinds are ranked; `similarity` the cosine if it is known. `said_by` is the role
+    that said it.
     """
 
     kind: str
@@ -68,6 +74,7 @@ class ContextItem:
     session_id: str = ""
     said_by: str = ""
     attempts: Attempts | None = None
+    excerpt: bool = False
 
     @property
     def day(self) -> str:
@@ -83,7 +90,8 @@ class ContextItem:
         known = not self.session_id or self.id.startswith(self.session_id)
         of = "" if known else f" of session {self.session_id}"
         by = f", by {self.said_by}" if self.said_by else ""
-        return visible_line(f"{self.kind} {self.id}{of}{by}")
+        part = "part of " if self.excerpt else ""
+        return visible_line(f"{part}{self.kind} {self.id}{of}{by}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +178,15 @@ _STYLES = {
 def recalled_item(found: Recalled) -> ContextItem:
     """Return what recall found as an item of a context."""
     document = found.document
+    said = document.text
+    if found.passage is not None and len(said) > _SHOWN_WHOLE:
+        start, end = around(said, found.passage, _EXCERPT)
+        said = said[start:end]
     return ContextItem(
         kind=document.kind.name,
         id=document.source_id,
-        text=without_tokens(document.text),
+        text=without_tokens(said),
+        excerpt=len(said) < len(document.text),
         at_us=document.timestamp_us,
         worth=found.score,
         similarity=found.similarity,

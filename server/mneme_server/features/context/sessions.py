@@ -12,6 +12,7 @@ from mneme_server.common import turns
 from mneme_server.common.clock import DAY_US
 from mneme_server.engine.corpus.document import DocumentFilter, MemoryKind
 from mneme_server.engine.corpus.ports import (
+    WHOLE,
     CorpusIndex,
     Matrix,
     Rows,
@@ -91,7 +92,8 @@ def vectors_of(unit: CorpusUnit, embedder: TextEmbedder, texts: Sequence[str]) -
 
     What has none and cannot be embedded soon is left out.
     """
-    known = dict(unit.queue.known_vectors(texts))
+    stored = unit.queue.known_vectors(texts)
+    known = {text: vectors[WHOLE] for text, vectors in stored.items()}
     missing = [text for text in dict.fromkeys(texts) if text not in known]
     made = embedder.embed(missing) if missing else None
     if made is not None:

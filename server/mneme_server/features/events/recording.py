@@ -16,6 +16,7 @@ from mneme_server.common.errors import AlreadyExists, ResourceExhausted
 from mneme_server.common.identity import new_id
 from mneme_server.common.masking import shape_of
 from mneme_server.common.pages import parts
+from mneme_server.common.passages import is_long
 from mneme_server.engine.corpus.document import Document
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
@@ -180,10 +181,11 @@ class RecordEvents:
         return receipts
 
     def _embedded(self, batch: Sequence[Event], *, wait_indexed: bool) -> Mapping[str, Matrix]:
-        """Return the vectors (d,) by the events' ids; none when they are many, or not to be had
-        soon."""
+        """Return the vectors (d,) by the events' ids; none when they are many, long or not to be
+        had soon."""
         found = [event for event in batch if event.searchable]
-        if not 0 < len(found) <= (_SOON if wait_indexed else _AT_ONCE):
+        few = 0 < len(found) <= (_SOON if wait_indexed else _AT_ONCE)
+        if not few or any(is_long(event.text) for event in found):
             return {}
         if wait_indexed:
             embedder = self.embedder

@@ -15,8 +15,9 @@ from mneme_server.common.clock import now_us
 from mneme_server.common.errors import AlreadyExists
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import parts
+from mneme_server.common.passages import is_long
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.ports import WHOLE, Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.memory.confirmation import Confirming
@@ -62,8 +63,9 @@ class CreateMemories:
         with self.tenants.open(tenant_id) as tenant:
             vectors = self.vectors.of(tenant, [memory.text], figures)
             close = self.similar.closest(tenant, memory, vectors.get(memory.text), similar)
-            stored, doc_ids = self._store(tenant, [item], vectors, figures)
-            if wait_indexed and not vectors and doc_ids:
+            at_hand = {} if is_long(memory.text) else vectors  # Its passages are not embedded yet.
+            stored, doc_ids = self._store(tenant, [item], at_hand, figures)
+            if wait_indexed and doc_ids:
                 with turns.hurry():
                     tenant.wait_embedded(doc_ids)
         marked = {old.id for old in stored.superseded} | {stored.receipts[0].memory.id}
@@ -88,7 +90,8 @@ class CreateMemories:
             with tenant.read() as unit:
                 known = _BatchLookup(unit, items)
             fresh = [item.memory.text for item in items if known.of(item) is None]
-            vectors = self.vectors.of(tenant, fresh, figures)
+            short = [text for text in fresh if not is_long(text)]
+            vectors = self.vectors.of(tenant, short, figures)
             stored, _ = self._store(tenant, items, vectors, figures)
         return stored
 
@@ -191,7 +194,8 @@ class Vectors:
         found: dict[str, Matrix] = {}
         if others:
             with tenant.read() as unit:
-                found |= unit.queue.known_vectors(others)
+                stored = unit.queue.known_vectors(others)
+            found |= {text: vectors[WHOLE] for text, vectors in stored.items()}
         misses = len(others) - len(found)
         asked = [text for text in distinct if text not in found]
         if asked:

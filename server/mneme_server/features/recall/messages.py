@@ -13,6 +13,7 @@ from mneme.v1 import recall_service_pb2 as pb
 
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import InvalidArgument
+from mneme_server.common.passages import Passage
 from mneme_server.edge.grpc.conversions import (
     stored_time,
     struct_of_object,
@@ -188,7 +189,15 @@ def _result(recalled: Recalled, turn_characters: int, scale: ScoreScale | None) 
         older=_version(recalled.older),
         newer=_version(recalled.newer),
         steps=None if scale is None else _steps(recalled, scale),
+        passage=_passage(text, recalled.passage),
     )
+
+
+def _passage(text: str, found: Passage | None) -> pb.RecallPassage | None:
+    if found is None:
+        return None
+    start, end, headings = found
+    return pb.RecallPassage(text=text[start:end], start=start, end=end, headings=headings)
 
 
 def _steps(recalled: Recalled, scale: ScoreScale) -> pb.ScoreSteps:

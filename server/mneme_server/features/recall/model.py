@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 from mneme_server.common.canonical import JsonObject
+from mneme_server.common.passages import Passage
 from mneme_server.engine.corpus.document import Document, DocumentFilter
 from mneme_server.features.recall.copies import Copies
 from mneme_server.features.recall.ranking import RankingWeights
@@ -94,7 +95,8 @@ class Recalled:
 
     `copies` tells of the memories that it stands for, None for itself alone. `before` and `after`
     are what its session holds around it, in order. `older` and `newer` are results that say almost
-    the same at another time.
+    the same at another time. `passage` is that of a long text that bears most on the query; None of
+    a short one.
     """
 
     document: Document
@@ -107,6 +109,7 @@ class Recalled:
     after: Sequence[Document] = ()
     older: Document | None = None
     newer: Document | None = None
+    passage: Passage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from mneme_server.features.recall.hybrid import (
     fuse,
     search_hybrid,
 )
+from mneme_server.features.recall.long_texts import add_passages
 from mneme_server.features.recall.model import (
     RecallAnswer,
     RecallMode,
@@ -149,9 +150,12 @@ class Recall:
             why = RecallOutcome.NOTHING_CONFIDENT
             return RecallAnswer((), why, selection.count, pending_count=waiting, confidence=sure)
         results = rerank(corpus, query, candidates, crowding.keys, order)
-        return answer_of(
+        answer = answer_of(
             corpus, query, selection, candidates, results, pending=waiting, confidence=sure
         )
+        rows = [results.rows[result.document.doc_id] for result in answer.results]
+        add_passages(index, query.text, embedding(), answer.results, rows)
+        return answer
 
     def _begun(self, query: RecallQuery) -> Begun[Matrix | None]:
         """Return the query's vector, which is begun before the call stands in line, unless the

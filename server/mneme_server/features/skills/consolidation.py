@@ -14,7 +14,7 @@ import numpy as np
 from mneme_server.common import deadline, turns
 from mneme_server.common.clock import later_us, now_us
 from mneme_server.common.identity import new_id
-from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
+from mneme_server.engine.corpus.ports import WHOLE, Matrix, TextEmbedder
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.features.context.words import ended, folded, words_of
 from mneme_server.features.events.store.history import SqlActivity
@@ -149,7 +149,7 @@ class Consolidation:
                 page = unit.get(SqlEpisodes).digests(filter_, last, _PAGE)
                 known = {**unit.get(SqlEpisodes).task_vectors([one.id for one in page])}
                 plain = unit.queue.known_vectors([one.text for one in page if not one.critique])
-            known |= {one.id: plain[one.text] for one in page if one.text in plain}
+            known |= {one.id: plain[one.text][WHOLE] for one in page if one.text in plain}
             known |= self._embedded([one for one in page if one.id not in known])
             truncated = len(episodes) + missing + len(page) > MAX_EPISODES
             page = page[: MAX_EPISODES - len(episodes) - missing]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -333,3 +334,89 @@ def test_what_was_graphed_after_a_selection_of_all_is_not_found_by_it() -> None:
     assert dense.waiting == 0
     for vector in late:
         assert best(dense, vector, 1, selection) == nearest(vectors, vector, 1, list(range(100)))
+
+
+class Several:
+    """Rows of one vector or several, and what a search of them all finds."""
+
+    def __init__(self, options: IndexSettings) -> None:
+        self.index = DenseIndex(DIMENSIONS, options, threading.Lock())
+        self.held: dict[int, Matrix] = {}
+
+    def add(self, counts: dict[int, int], seed: int) -> None:
+        vectors = units(sum(counts.values()), seed=seed)
+        rows = np.repeat(list(counts), list(counts.values()))
+        self.index.add(rows, vectors)
+        for row in counts:
+            self.held[row] = vectors[rows == row]
+
+    def remove(self, rows: list[int]) -> None:
+        self.index.remove(np.array(rows, np.int64))
+        for row in rows:
+            self.held.pop(row, None)
+
+    def check(self, query: Matrix, size: int) -> None:
+        best = {row: float((vectors @ query).max()) for row, vectors in self.held.items()}
+        assert self.index.rows_held == len(best)
+        assert len(self.index) == sum(map(len, self.held.values()))
+        rows = np.arange(size)
+        found = self.index.similarities(query, rows)
+        assert {row for row in rows.tolist() if not np.isnan(found[row])} == set(best)
+        for row, cosine in best.items():
+            assert found[row] == pytest.approx(cosine, abs=0.02)
+            each = self.index.each_similarity(query, row)
+            assert each == pytest.approx(self.held[row] @ query, abs=0.02)
+        wanted = [row for row in best if row % 3]
+        for selection, among in ((everything(size), list(best)), (only(wanted, size), wanted)):
+            hits, scores, _ = self.index.search(query, 5, selection)
+            assert len(set(hits.tolist())) == len(hits)
+            assert set(hits.tolist()) <= set(among)
+            assert len(hits) >= min(5, len(among))
+            first = max((best[row] for row in among), default=None)
+            assert first is None or max(scores) == pytest.approx(first, abs=0.02)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(
+                st.just("add"),
+                st.dictionaries(st.integers(0, 39), st.integers(1, 12), min_size=1, max_size=9),
+            ),
+            st.tuples(st.just("remove"), st.lists(st.integers(0, 39), min_size=1, unique=True)),
+            st.tuples(st.sampled_from(["build", "purge", "copy"]), st.none()),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from([SMALL, MANY_GRAPHS]),
+)
+@settings(deadline=None)
+def test_rows_of_several_vectors_are_found_by_the_nearest_of_theirs(
+    steps: list[tuple[str, Any]], options: IndexSettings
+) -> None:
+    several = Several(options)
+    for seed, (step, given_) in enumerate(steps):
+        if step == "add":
+            several.add(given_, seed)
+        elif step == "remove":
+            several.remove(given_)
+        elif step == "build":
+            several.index.build(threading.Event())
+        elif step == "purge":
+            several.index.purge()
+        else:
+            graphs, rows, tail = several.index.export()
+            several.index.restore(graphs, rows.astype(np.int64), tail)
+        several.check(units(1, seed=99)[0], 40)
+
+
+def test_a_text_of_very_many_passages_leaves_room_for_others() -> None:
+    dense = DenseIndex(DIMENSIONS, SMALL, threading.Lock())
+    query = units(1, seed=9)[0]
+    near = query + 0.01 * units(400, seed=10)
+    near /= np.linalg.norm(near, axis=1, keepdims=True)
+    vectors = np.vstack([near, units(30, seed=11)]).astype(np.float32)
+    dense.add(np.array([0] * 400 + [*range(1, 31)]), vectors)
+    dense.build(threading.Event())
+    rows = best(dense, query, 10, everything(31))
+    assert (rows[0], len(rows)) == (0, 10)

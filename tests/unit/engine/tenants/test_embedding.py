@@ -10,6 +10,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 from mneme_server.common.clock import now_us
+from mneme_server.common.passages import passages
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant_store import QueuedText
 from mneme_server.engine.embedding.port import EmbeddingError
@@ -25,6 +26,7 @@ class Queue:
     def __init__(self, count: int) -> None:
         self.waiting = {i: QueuedText(i, 0, f"text {i}") for i in range(count)}
         self.put_off: dict[int, int] = {}
+        self.made: dict[int, int] = {}
         self.asked = 0
 
     def due(self, now: int, limit: int) -> Sequence[QueuedText]:
@@ -37,9 +39,10 @@ class Queue:
     def known_vectors(self, texts: Sequence[str]) -> dict[str, Matrix]:
         return {}
 
-    def finish(self, embedded: Sequence[QueuedText], vectors: Matrix) -> None:
-        for one in embedded:
+    def finish(self, embedded: Sequence[QueuedText], vectors: Sequence[Matrix]) -> None:
+        for one, matrix in zip(embedded, vectors, strict=True):
             del self.waiting[one.doc_id]
+            self.made[one.doc_id] = len(matrix)
 
     def defer(self, doc_ids: Sequence[int], *, until_us: int, error: str) -> None:
         self.put_off |= dict.fromkeys(doc_ids, until_us)
@@ -91,3 +94,24 @@ def test_what_failed_has_its_turn_when_it_is_tried_again() -> None:
     assert queue.put_off == {1: due}
     assert due is not None
     assert due > now_us()
+
+
+def test_of_a_long_text_each_passage_is_embedded_too() -> None:
+    queue = Queue(2)
+    text = "It is said once more. " * 100
+    queue.waiting[1] = QueuedText(1, 0, text)
+    pipeline(queue).step("acme")
+    assert queue.made == {0: 1, 1: 1 + len(passages(text))}
+
+
+def test_books_take_a_step_each_and_none_is_left() -> None:
+    queue = Queue(BATCH - 1)
+    for number in range(2):
+        book = f"It is said once more, {number}. " * 20_000
+        queue.waiting[number] = QueuedText(number, 0, book)
+    embedding = pipeline(queue)
+    steps = 0
+    while queue.waiting:
+        assert embedding.step("acme") is not None or not queue.waiting
+        steps += 1
+    assert steps == 3

@@ -49,7 +49,12 @@ from mneme_server.engine.store.postgres.driver import postgres_of
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import encode_tags
 from mneme_server.engine.store.schema import documents, metadata
-from mneme_server.engine.store.vectors import NO_VECTORS, STORED_VECTOR, commonest
+from mneme_server.engine.store.vectors import (
+    BATCH_BYTES,
+    NO_VECTORS,
+    STORED_VECTOR,
+    commonest,
+)
 
 _PAGE_BYTES = 125_000
 """What comes as one value. Many small ones cost more; for those of 128 KiB and more malloc takes
@@ -71,6 +76,12 @@ _ALL_VECTORS = """COPY (
         ) AS part
 ) TO STDOUT (FORMAT binary)"""
 """As the result of a query they would take PostgreSQL three times as long."""
+_ALL_OF_LONG_TEXTS = """COPY (
+    SELECT int8send(doc_id), vector FROM vectors
+    WHERE tenant_id = %(tenant)s AND octet_length(vector) > %(size)s
+        AND octet_length(vector) %% %(size)s = 0
+) TO STDOUT (FORMAT binary)"""
+"""Each by itself: of a book they take as much as those of a page of others."""
 _NONE = np.empty(0, np.int64)
 _BIGINT, _INTEGER = np.dtype(">i8"), np.dtype(">i4")
 """How PostgreSQL sends whole numbers."""
@@ -79,9 +90,13 @@ _AS_ONE_ROW = """
         string_agg(int4send(octet_length(vector)), ''::bytea), string_agg(vector, ''::bytea)
 """
 _AFTER = f"""{_AS_ONE_ROW} FROM (
-        SELECT seq, doc_id, vector FROM vectors WHERE tenant_id = %(tenant)s AND seq > %(after)s
-        ORDER BY seq LIMIT %(limit)s
-    ) AS page
+        SELECT seq, doc_id, vector,
+            sum(octet_length(vector)) OVER (ORDER BY seq) - octet_length(vector) AS before
+        FROM (
+            SELECT seq, doc_id, vector FROM vectors
+            WHERE tenant_id = %(tenant)s AND seq > %(after)s ORDER BY seq LIMIT %(limit)s
+        ) AS limited
+    ) AS page WHERE before < {BATCH_BYTES}
 """
 _OF = f"""{_AS_ONE_ROW} FROM vectors
     WHERE tenant_id = %(tenant)s AND doc_id = ANY(CAST(%(ids)s AS bigint[]))
@@ -157,19 +172,17 @@ class PostgresScan:
         """See `Scan`."""
         size = dimensions * STORED_VECTOR.itemsize
         wanted = {"tenant": self._tenant_id, "size": size, "each": max(1, _PAGE_BYTES // size)}
-        with (
-            self._database.read() as connection,
-            postgres_of(connection).cursor().copy(_ALL_VECTORS, wanted) as sent,
-        ):
-            sent.set_types(_BYTES[:2])
-            for ids, vectors in sent.rows():
-                deadline.check()
-                if ids is not None:
-                    yield VectorBatch(
-                        _NONE,
-                        bigints(ids),
-                        np.frombuffer(vectors, STORED_VECTOR).reshape(-1, dimensions),
-                    )
+        with self._database.read() as connection:
+            for query in (_ALL_VECTORS, _ALL_OF_LONG_TEXTS):
+                with postgres_of(connection).cursor().copy(query, wanted) as sent:
+                    sent.set_types(_BYTES[:2])
+                    for ids, sent_vectors in sent.rows():
+                        deadline.check()
+                        if ids is not None:
+                            found = np.frombuffer(sent_vectors, STORED_VECTOR)
+                            vectors = found.reshape(-1, dimensions)
+                            of = bigints(ids)
+                            yield VectorBatch(_NONE, of.repeat(len(vectors) // of.size), vectors)
 
     def with_neighbours(self, doc_ids: Sequence[int], reach: int = 1) -> Sequence[Document]:
         """See `Scan`."""
@@ -308,15 +321,17 @@ def _batch(
 ) -> VectorBatch:
     """Return the vectors that are whole; see `vector_batch`."""
     lengths = integers(sizes)
-    kept = np.flatnonzero(lengths == (commonest(lengths.tolist()) if length is None else length))
+    length = length or commonest(lengths.tolist())
+    kept = np.flatnonzero((lengths > 0) & (lengths % length == 0))
     if not kept.size:
         return NO_VECTORS
     if kept.size < lengths.size:
         ends = np.cumsum(lengths)
         parts = zip((ends - lengths)[kept].tolist(), ends[kept].tolist(), strict=True)
         vectors = b"".join([vectors[start:end] for start, end in parts])
+    many = lengths[kept] // length
     return VectorBatch(
-        bigints(seqs)[kept],
-        bigints(doc_ids)[kept],
-        np.frombuffer(vectors, STORED_VECTOR).reshape(kept.size, -1),
+        np.repeat(bigints(seqs)[kept], many),
+        np.repeat(bigints(doc_ids)[kept], many),
+        np.frombuffer(vectors, STORED_VECTOR).reshape(int(many.sum()), -1),
     )

@@ -1,0 +1,52 @@
+"""The passage of a long text that bears most on a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mneme_server.common.passages import Passage, is_long, passages
+from mneme_server.engine.corpus.ports import CorpusIndex, Matrix
+from mneme_server.engine.corpus.words import STOP_WORDS, words_of
+from mneme_server.features.recall.model import Recalled
+
+_OF_WORDS = 0.3
+"""What it adds to a passage's cosine that it has all words of the query: a name that stands in one
+passage alone tells more than its cosine, which hardly knows it."""
+
+
+def add_passages(
+    index: CorpusIndex,
+    query: str,
+    vectors: Matrix | None,
+    results: Sequence[Recalled],
+    rows: Sequence[int],
+) -> None:
+    """Note of each result of a long text which passage bears most on the query.
+
+    Args:
+        index: what was searched.
+        query: what was asked.
+        vectors: that of the query (1, d); None where it has none.
+        results: what was found.
+        rows: the row of each.
+    """
+    wanted = words_of(query).difference(STOP_WORDS)
+    for result, row in zip(results, rows, strict=True):
+        if is_long(result.document.text):
+            near = None if vectors is None else index.each_similarity(vectors[0], row)
+            result.passage = _best(result.document.text, wanted, near)
+
+
+def _best(text: str, wanted: set[str], near: Matrix | None) -> Passage | None:
+    cut = passages(text)
+    bearing = np.array([_share(wanted, one.of(text)) for one in cut]) * _OF_WORDS
+    if near is not None and near.size == len(cut) + 1:  # Else they are not embedded yet.
+        bearing += near[1:]
+    best = int(bearing.argmax())
+    return cut[best] if bearing[best] > 0 else None
+
+
+def _share(wanted: set[str], text: str) -> float:
+    return len(wanted & words_of(text)) / len(wanted) if wanted else 0.0
