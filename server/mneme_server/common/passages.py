@@ -78,7 +78,7 @@ def _packed(text: str) -> Iterator[Passage]:
     held: list[_Piece] = []
     size = 0
     for piece in _pieces(text):
-        heading = _HEADING.match(text, piece.start, piece.end)
+        heading = text[piece.start] == "#" and _HEADING.match(text, piece.start, piece.end)
         if held and (heading or size + piece.size > LARGEST):
             yield _joined(held, above)
             again = held[-1]
@@ -111,8 +111,9 @@ def _joined(held: Sequence[_Piece], above: Sequence[str]) -> Passage:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
+    plain = text.isascii()
     for start, end in _between(_SENTENCE_END, text, 0, len(text)):
-        size = _bytes(text, start, end)
+        size = end - start if plain else _bytes(text, start, end)
         if size <= LARGEST:
             yield _Piece(start, end, size)
         else:
@@ -147,18 +148,13 @@ def _of_characters(text: str, start: int, end: int) -> Iterator[_Piece]:
 
 def _between(ends: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield what lies between the places where something ends, without space around it."""
-    for mark in ends.finditer(text, start, end):
-        yield from _stripped(text, start, mark.start())
-        start = mark.end()
-    yield from _stripped(text, start, end)
-
-
-def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    said = text[start:end]
-    start += len(said) - len(said.lstrip())
-    end = start + len(said.strip())
-    if end > start:
-        yield start, end
+    marks = [(mark.start(), mark.end()) for mark in ends.finditer(text, start, end)]
+    for last, following in [*marks, (end, end)]:
+        said = text[start:last].lstrip()
+        if said:
+            first = last - len(said)
+            yield first, first + len(said.rstrip())
+        start = following
 
 
 def _bytes(text: str, start: int, end: int) -> int:

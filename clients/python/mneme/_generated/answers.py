@@ -5164,7 +5164,7 @@ class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
 
 class RecallPassage(Answer[recall_service_pb2.RecallPassage], of=recall_service_pb2.RecallPassage):
     """A passage of a long text, which was cut at its headings, lines and sentences
-    to be searched: `similarity` is that of its best passage.
+    to be searched.
     """
 
     text: str
@@ -5265,9 +5265,10 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     """
 
     similarity: float | None
-    """Cosine of the query's and the memory's embeddings, -1 to 1, of a long text
-    that of its best passage; unset when the memory is not embedded yet, or the
-    query was not (LEXICAL).
+    """Cosine of the query's and the memory's embeddings, -1 to 1. Of a long text
+    that of its beginning, or by how much its best passage is nearer than 0.7 of
+    what its passages are on the mean, whichever is larger. Unset when the
+    memory is not embedded yet, or the query was not (LEXICAL).
     """
 
     text: str

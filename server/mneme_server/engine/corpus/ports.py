@@ -19,11 +19,11 @@ Matrix = NDArray[np.float32]
 
 
 class VectorBatch(NamedTuple):
-    """Stored vectors, row by row: `seqs`, `doc_ids` (n,) int64; `vectors` (n, d) float32, each of
-    length one.
+    """Stored vectors, row by row: `seqs`, `doc_ids` (n,) int64; `vectors` (n, d) float32.
 
-    A document has none, one, or, where its text is long, one of the whole and one of each of its
-    `common.passages`, in order: those stand one after the other, under the same number.
+    A document has none, one of length one, or, where its text is long, one of the whole and one of
+    each of its `common.passages`, in order, each less the most of what these have in common: those
+    stand one after the other, under the same number.
     """
 
     seqs: NDArray[np.int64]

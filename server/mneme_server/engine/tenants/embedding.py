@@ -22,6 +22,8 @@ _PIECES = 256
 """Passages that are embedded in one call."""
 _CHARACTERS = 400_000
 """Of the texts of a step: some thousand passages, which take seconds."""
+_IN_COMMON = 0.7
+"""Of the mean of a text's passages, what their vectors are without."""
 _PROBE = "words"
 """A text that every model takes."""
 _log = structlog.get_logger(__name__)
@@ -170,7 +172,20 @@ class EmbeddingPipeline(TenantWorker):
                 raise Stopped
             made.append(self._embedder.embed(flat[start : start + _PIECES]))
         ends = np.cumsum([len(of_one) for of_one in pieces])
-        return np.split(np.concatenate(made), ends[:-1])
+        return [*map(_set_apart, np.split(np.concatenate(made), ends[:-1]))]
+
+
+def _set_apart(vectors: Matrix) -> Matrix:
+    """Return the vectors (k, d) of a text with those of its passages less the most of what these
+    have in common.
+
+    What a text is about on the whole, its first vector says. The best of many passages on one
+    subject is near to any question on it by chance, and would outrank the short text that answers
+    it; what one passage says besides is what it is for. `docs/adr/0057` has what that is worth.
+    """
+    if len(vectors) > 1:
+        vectors[1:] -= _IN_COMMON * vectors[1:].mean(axis=0)
+    return vectors
 
 
 def _at_once(texts: Sequence[str]) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 
 from mneme_server.common.passages import Passage, is_long, passages
-from mneme_server.engine.corpus.ports import CorpusIndex, Matrix
+from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Scores
 from mneme_server.engine.corpus.words import STOP_WORDS, words_of
 from mneme_server.features.recall.model import Recalled
 
@@ -39,14 +41,23 @@ def add_passages(
             result.passage = _best(result.document.text, wanted, near)
 
 
-def _best(text: str, wanted: set[str], near: Matrix | None) -> Passage | None:
+def _best(text: str, wanted: set[str], near: Scores | None) -> Passage | None:
     cut = passages(text)
-    bearing = np.array([_share(wanted, one.of(text)) for one in cut]) * _OF_WORDS
+    bearing = _shares(text, cut, wanted) * _OF_WORDS
     if near is not None and near.size == len(cut) + 1:  # Else they are not embedded yet.
         bearing += near[1:]
     best = int(bearing.argmax())
     return cut[best] if bearing[best] > 0 else None
 
 
-def _share(wanted: set[str], text: str) -> float:
-    return len(wanted & words_of(text)) / len(wanted) if wanted else 0.0
+def _shares(text: str, cut: Sequence[Passage], wanted: set[str]) -> Scores:
+    """Return which share of the words each of the passages has: the text is read once."""
+    shares = np.zeros(len(cut), np.float32)
+    if not wanted:
+        return shares
+    any_word = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, wanted))})(?!\w)", re.IGNORECASE)
+    starts = [one.start for one in cut]
+    held = {(bisect_right(starts, at.start()) - 1, at[0].lower()) for at in any_word.finditer(text)}
+    for place, _ in held:
+        shares[place] += 1 / len(wanted)
+    return shares

@@ -946,9 +946,10 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
   score: number;
 
   /**
-   * Cosine of the query's and the memory's embeddings, -1 to 1, of a long text
-   * that of its best passage; unset when the memory is not embedded yet, or the
-   * query was not (LEXICAL).
+   * Cosine of the query's and the memory's embeddings, -1 to 1. Of a long text
+   * that of its beginning, or by how much its best passage is nearer than 0.7 of
+   * what its passages are on the mean, whichever is larger. Unset when the
+   * memory is not embedded yet, or the query was not (LEXICAL).
    *
    * @generated from field: optional double similarity = 4;
    */
@@ -1118,9 +1119,10 @@ export type RecallResultJson = {
   score?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Cosine of the query's and the memory's embeddings, -1 to 1, of a long text
-   * that of its best passage; unset when the memory is not embedded yet, or the
-   * query was not (LEXICAL).
+   * Cosine of the query's and the memory's embeddings, -1 to 1. Of a long text
+   * that of its beginning, or by how much its best passage is nearer than 0.7 of
+   * what its passages are on the mean, whichever is larger. Unset when the
+   * memory is not embedded yet, or the query was not (LEXICAL).
    *
    * @generated from field: optional double similarity = 4;
    */
@@ -1261,7 +1263,7 @@ export const RecallResultSchema: GenMessage<RecallResult, {jsonType: RecallResul
 
 /**
  * A passage of a long text, which was cut at its headings, lines and sentences
- * to be searched: `similarity` is that of its best passage.
+ * to be searched.
  *
  * @generated from message mneme.v1.RecallPassage
  */
@@ -1298,7 +1300,7 @@ export type RecallPassage = Message<"mneme.v1.RecallPassage"> & {
 
 /**
  * A passage of a long text, which was cut at its headings, lines and sentences
- * to be searched: `similarity` is that of its best passage.
+ * to be searched.
  *
  * @generated from message mneme.v1.RecallPassage
  */
