@@ -189,10 +189,11 @@ def _set_apart(vectors: Matrix) -> Matrix:
 
 
 def _at_once(texts: Sequence[str]) -> list[str]:
-    """Return the first of them that are embedded in one step: at least one, and as many bytes as
-    the passages of a step have."""
-    sizes = np.cumsum([len(text) for text in texts])
-    return [*texts[: max(1, int(np.searchsorted(sizes, _CHARACTERS, side="right")))]]
+    """Return those of them that are embedded in one step, the shortest first, so that a book holds
+    up nobody's line: at least one, and as many characters as a step has."""
+    ordered = sorted(texts, key=len)
+    sizes = np.cumsum([len(text) for text in ordered])
+    return ordered[: max(1, int(np.searchsorted(sizes, _CHARACTERS, side="right")))]
 
 
 class Stopped(Exception):
