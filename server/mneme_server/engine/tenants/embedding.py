@@ -181,7 +181,7 @@ def _set_apart(vectors: Matrix) -> Matrix:
 
     What a text is about on the whole, its first vector says. The best of many passages on one
     subject is near to any question on it by chance, and would outrank the short text that answers
-    it; what one passage says besides is what it is for. `docs/adr/0057` has what that is worth.
+    it; what one passage says besides is what it is for. `docs/adr/0058` has what that is worth.
     """
     if len(vectors) > 1:
         vectors[1:] -= _IN_COMMON * vectors[1:].mean(axis=0)
