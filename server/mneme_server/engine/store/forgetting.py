@@ -74,6 +74,7 @@ class Rows:
         agent: the same of the agent.
         session: the same of the session.
         project: the same of the project.
+        tag: the column with their labels, of another table.
         document: the kind of memory that they are, if they can be recalled.
         total: what they are counted under; "" where nobody counts them.
     """
@@ -84,6 +85,7 @@ class Rows:
     agent: Column[str] | None = None
     session: Column[str] | None = None
     project: Column[str] | None = None
+    tag: Column[str] | None = None
     document: MemoryKind | None = None
     total: str = ""
 
@@ -95,6 +97,7 @@ class Rows:
             AGENT: self.agent,
             SESSION: self.session,
             PROJECT: self.project,
+            TAG: self.tag,
             self.kind: self.id,
         }
 

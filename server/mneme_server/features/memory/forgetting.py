@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from mneme_server.engine.corpus.forgetting import TAG, Items
+from mneme_server.engine.corpus.forgetting import Items
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter
 from mneme_server.features.memory.memories import remove
@@ -25,7 +23,7 @@ class MemoryForgetter(SqlForgetter):
         Rows(
             MEMORY.name, memories.c.id,
             user=memories.c.user_id, agent=memories.c.agent_id, project=memories.c.project,
-            document=MEMORY,
+            tag=memory_tags.c.tag, document=MEMORY,
         ),
     )  # fmt: skip
 
@@ -33,12 +31,6 @@ class MemoryForgetter(SqlForgetter):
         """See `Forgetter`."""
         if gone := found.get(MEMORY.name):
             remove(unit, unit.get(SqlMemories).successors(gone), named=False)
-
-    def names(self, what: str) -> Iterator[str]:
-        """See `Forgetter`."""
-        yield from super().names(what)
-        if what == TAG:
-            yield from self.distinct(memory_tags.c.tag)
 
 
 FORGETS = Forgets(

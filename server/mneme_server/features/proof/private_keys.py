@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from mneme_server.common.errors import DataLoss, FailedPrecondition, Reason
+from mneme_server.engine.index.files import sync_folder
 
 _LEAST_SECRET = 16
 _ENCRYPTED = b"ENCRYPTED PRIVATE KEY"
@@ -251,7 +252,7 @@ class KeyFiles:
             os.fsync(file.fileno())
         part.replace(path)
         for folder in (path.parent, path.parent.parent):
-            _sync(folder)
+            sync_folder(folder)
 
     def read(self, tenant_id: str, number: int) -> bytes:
         """See `KeyPlaces`."""
@@ -273,11 +274,3 @@ class KeyFiles:
 
 def _public_half(key: Ed25519PrivateKey) -> bytes:
     return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

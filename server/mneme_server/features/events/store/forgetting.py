@@ -16,7 +16,6 @@ from mneme_server.engine.corpus.feed import ranges
 from mneme_server.engine.corpus.forgetting import (
     AGENT,
     SESSION,
-    TAG,
     TOUCHED,
     USER,
     ForgetFilter,
@@ -227,6 +226,7 @@ class EventsForgetter(SqlForgetter):
         Rows(
             SESSION, sessions.c.id,
             user=sessions.c.user_id, agent=sessions.c.agent_id, project=sessions.c.project,
+            tag=session_tags.c.tag,
         ),
         Rows(EVENT.name, events.c.id, agent=events.c.agent_id, document=EVENT),
         Rows(AGENT, agents.c.id, agent=agents.c.id),
@@ -300,8 +300,6 @@ class EventsForgetter(SqlForgetter):
     def names(self, what: str) -> Iterator[str]:
         """See `Forgetter`."""
         yield from super().names(what)
-        if what == TAG:
-            yield from self.distinct(session_tags.c.tag)
         if what == USER:
             query = select(events.c.metadata).where(
                 events.c.tenant_id == self._tenant_id, events.c.metadata.contains('"user')

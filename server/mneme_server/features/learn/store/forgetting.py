@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from sqlalchemy import select, update
 
-from mneme_server.engine.corpus.forgetting import TAG, Items, merged, things
+from mneme_server.engine.corpus.forgetting import Items, merged, things
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter, array
 from mneme_server.engine.store.portable import json_array, json_items, listed
@@ -33,12 +31,13 @@ class LearnForgetter(SqlForgetter):
         Rows(
             LESSON.name, lessons.c.id,
             agent=lessons.c.agent_id, session=lessons.c.source_session_id,
-            project=lessons.c.project, document=LESSON,
+            project=lessons.c.project, tag=lesson_tags.c.tag, document=LESSON,
         ),
         Rows(
             REFLECTION.name, reflections.c.id,
             agent=reflections.c.agent_id, session=reflections.c.session_id,
-            project=reflections.c.project, document=REFLECTION, total="reflections",
+            project=reflections.c.project, tag=reflection_tags.c.tag, document=REFLECTION,
+            total="reflections",
         ),
         Rows(
             KNOWLEDGE.name, knowledge.c.id,
@@ -70,13 +69,6 @@ class LearnForgetter(SqlForgetter):
             self.count("lessons_archived", -archived)
             self.count("lessons", archived - there)
         super().erase(found, unit)
-
-    def names(self, what: str) -> Iterator[str]:
-        """See `Forgetter`."""
-        yield from super().names(what)
-        if what == TAG:
-            yield from self.distinct(lesson_tags.c.tag)
-            yield from self.distinct(reflection_tags.c.tag)
 
     def _naming(self, ids: set[str]) -> set[str]:
         """Return the reflections that name one of these as what they are related to."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from sqlalchemy import select
 
-from mneme_server.engine.corpus.forgetting import SESSION, TAG, TOUCHED, Items, merged
+from mneme_server.engine.corpus.forgetting import SESSION, TOUCHED, Items, merged
 from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter, array
 from mneme_server.engine.store.portable import json_items, listed
 from mneme_server.features.skills.model import EPISODE, MADE, SKILL
@@ -33,9 +31,12 @@ class SkillsForgetter(SqlForgetter):
         Rows(
             EPISODE.name, episodes.c.id,
             user=episodes.c.user_id, agent=episodes.c.agent_id, session=episodes.c.session_id,
-            project=episodes.c.project, document=EPISODE, total="episodes",
+            project=episodes.c.project, tag=episode_tags.c.tag, document=EPISODE, total="episodes",
         ),
-        Rows(SKILL.name, skills.c.id, project=skills.c.project, document=SKILL, total="skills"),
+        Rows(
+            SKILL.name, skills.c.id,
+            project=skills.c.project, tag=skill_tags.c.tag, document=SKILL, total="skills",
+        ),
     )  # fmt: skip
 
     def derived(self, found: Items) -> Items:
@@ -59,13 +60,6 @@ class SkillsForgetter(SqlForgetter):
                 SKILL.name: self.select(skills.c.id, skills.c.sources != "[]", source.exists())
             })  # fmt: skip
         return merged(follow)
-
-    def names(self, what: str) -> Iterator[str]:
-        """See `Forgetter`."""
-        yield from super().names(what)
-        if what == TAG:
-            yield from self.distinct(episode_tags.c.tag)
-            yield from self.distinct(skill_tags.c.tag)
 
 
 FORGETS = Forgets(
