@@ -42,6 +42,7 @@ TOOLSETS: Mapping[str, Toolset] = {
         default=True,
     ),
     "sessions": Toolset("hand over, pick up, search sessions", ("sessions", "session_search")),
+    "profile": Toolset("what is known of a user, without a question", ("profile",)),
     "lessons": Toolset("a notebook of lessons", ("learn",)),
     "reflection": Toolset(
         "what the record shows, what attempts taught, what changes what",

@@ -132,6 +132,7 @@ MAY_BE_UNKNOWN = {
     "mneme.v1.MemoryService/MatchPattern": "its ids are filters",
     "mneme.v1.MemoryService/OpenMemory": "it names a tenant only to confirm",
     "mneme.v1.ContextService/GetContext": "its ids are filters",
+    "mneme.v1.ContextService/GetProfile": "its ids are filters; users need no declaration",
     "mneme.v1.ContextService/Sleep": "it opens the session",
     "mneme.v1.ContextService/WakeUp": "its ids are filters",
     "mneme.v1.ContextService/SearchSessions": "its ids are filters",

@@ -55,6 +55,7 @@ def questions() -> Iterator[tuple[str, Message]]:
     for analysis in (1, 2, 3, 4, 5):
         yield "mneme.v1.ReflectService/Reflect", reflect_pb.ReflectRequest(analysis=analysis)
     yield "mneme.v1.ContextService/GetContext", context_pb.GetContextRequest(topic="the ferry")
+    yield "mneme.v1.ContextService/GetProfile", context_pb.GetProfileRequest(user_id="ann")
     yield "mneme.v1.ContextService/WakeUp", context_pb.WakeUpRequest(project="p")
     yield "mneme.v1.ContextService/SearchSessions", context_pb.SearchSessionsRequest(query="ferry")
     yield "mneme.v1.ContextService/GetTimeline", context_pb.GetTimelineRequest()

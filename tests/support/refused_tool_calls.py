@@ -72,6 +72,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("agentdb_search", {"query": "x", "filters": {"tag": ["x"]}},
      "'filters.tag' (did you mean 'tags'?)"),
     ("agentdb_delete", {}, "give vector_ids, or filters"),
+    ("mneme_profile", {}, "user_id is required"),
     ("agentdb_pattern_store", {"name": "x", "pattern_type": "regex",
                                "pattern_data": {"regex": "(a"}}, "missing )"),
     ("agentdb_pattern_store", {"name": "x", "pattern_type": "regex",

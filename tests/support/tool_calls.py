@@ -257,6 +257,20 @@ A_DAY: list[tuple[str, dict[str, Any], Check]] = [
         and "OAuth2" in text,
     ),
     (
+        "agentdb_insert",
+        {"text": "Ann signs off on every release", "user_id": "ann"},
+        lambda text, data: not data["already_known"],
+    ),
+    (
+        "mneme_profile",
+        {"user_id": "ann", "token_budget": 200},
+        lambda text, data: [one["text"] for one in data["items"]]
+        == ["Ann signs off on every release"]
+        and data["items"][0]["reason"] == "recent"
+        and data["items"][0]["memory_id"] in text
+        and data["left_out_count"] == 0,
+    ),
+    (
         "agentdb_delete",
         {"filters": {"tags": ["ops"], "before_timestamp": 4_000_000_000}, "dry_run": True},
         lambda text, data: "would be deleted" in text and data["deleted"]["vectors"] == 1,

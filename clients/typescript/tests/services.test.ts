@@ -320,6 +320,9 @@ test("a session's end is handed over to the next one", async () => {
   const { text, items } = await client.context({ topic: "release number" });
   assert.match(text, /release/);
   assert.ok(items.length > 0);
+  const known = await client.profile({ userId: "nobody-yet" });
+  assert.deepEqual([known.text, known.items], ["", []]);
+  assert.deepEqual(known, await client.getProfile({ userId: "nobody-yet" }));
   assert.ok((await client.searchSessions({ query: "release" })).results.length);
   assert.equal((await client.getTimeline({ project: "invoices" })).entries.length, 2);
   assert.equal((await all(client.iterGetTimeline({ pageSize: 1 }))).length, 2);

@@ -28,6 +28,17 @@ def _(world: World) -> None:
             assert (list(answer.sessions), answer.total_sessions) == ([], 0)
 
 
+@isolates(f"{_CONTEXT}/GetProfile")
+def _(world: World) -> None:
+    theirs = world.theirs.context.GetProfile(context_pb.GetProfileRequest(user_id=OTHER))
+    assert [item.memory_id for item in theirs.items] == [OTHER]
+    answered_as_absent(
+        world.ours,
+        f"{_CONTEXT}/GetProfile",
+        lambda asked: context_pb.GetProfileRequest(user_id=asked),
+    )
+
+
 @isolates(f"{_CONTEXT}/Sleep")
 def _(world: World) -> None:
     # The other tenant has handed this session over, for another project; here the id is free.

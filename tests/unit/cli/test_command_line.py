@@ -37,7 +37,7 @@ def test_the_commands_are_the_ones_that_scripts_rely_on() -> None:
     changes = ["get", "update", "delete"]
     assert {" ".join(path) for path in COMMANDS} == {
         *["call", "recall", "agents", "status", "import", "reflect", "log"],
-        *["context", "sleep", "wake-up", "timeline"],
+        *["context", "sleep", "wake-up", "timeline", "profile"],
         *[f"reflections {n}" for n in ["list", "search", "store", "summary", *changes]],
         *[f"knowledge {n}" for n in ["list", "query", "sync", *changes]],
         *[f"lessons {n}" for n in ["list", "create", "search", "archive", "unarchive", *changes]],

@@ -37,6 +37,7 @@ from mneme._generated.choices import (
     NotAdjustedReasonChoice,
     OperationStateChoice,
     OutcomeChoice,
+    ProfileReasonChoice,
     PropensitiesChoice,
     RecallOutcomeChoice,
     RecallReasonChoice,
@@ -3288,6 +3289,32 @@ class GetPatternResponse(Answer[pattern_pb2.GetPatternResponse], of=pattern_pb2.
     """The pattern."""
 
 
+class GetProfileResponse(
+    Answer[context_service_pb2.GetProfileResponse], of=context_service_pb2.GetProfileResponse
+):
+    """The profile."""
+
+    items: list[ProfileItem]
+    """The memories, in their order."""
+
+    text: str
+    """The items as one text for a prompt, each on a line with its date, where it
+    comes from, its id and why it is there: quoted and escaped, data and never
+    instruction. Empty without items.
+    """
+
+    token_count: int
+    """Tokens that `text` counts."""
+
+    left_out_count: int
+    """Memories of the user that hold now and are not there; what says the same in
+    other memories' words is not counted. 0 without items: nothing is known.
+    """
+
+    messages: list[ContextMessage]
+    """For CONTEXT_FORMAT_MESSAGES: the text as messages."""
+
+
 class GetReflectionResponse(
     Answer[reflection_pb2.GetReflectionResponse], of=reflection_pb2.GetReflectionResponse
 ):
@@ -5160,6 +5187,45 @@ class Prediction(Answer[learning_pb2.Prediction], of=learning_pb2.Prediction):
     """Each allowed action, best first; empty if they are a box, and in Act unless
     the request asks for them.
     """
+
+
+class ProfileItem(Answer[context_service_pb2.ProfileItem], of=context_service_pb2.ProfileItem):
+    """ProfileItem is a memory of a user."""
+
+    memory_id: str
+    """The memory."""
+
+    text: str
+    """What it says, whole."""
+
+    reason: ProfileReasonChoice | None
+    """Why it is there."""
+
+    since: datetime | None
+    """When it began to hold."""
+
+    last_said: datetime | None
+    """When it was said last; see `Memory.last_said`."""
+
+    confirmed_count: int
+    """On how many further days it was said again."""
+
+    importance: ImportanceChoice | None
+    """How much it matters."""
+
+    agent_id: str
+    """The agent that remembers it; empty: every agent."""
+
+    project: str
+    """The project it is about; may be empty."""
+
+    session_id: str
+    """The session that it comes from, where its metadata tells: the text
+    "session_id". May be empty.
+    """
+
+    token_count: int
+    """Tokens that its line in the text counts."""
 
 
 class RecallPassage(Answer[recall_service_pb2.RecallPassage], of=recall_service_pb2.RecallPassage):
@@ -7739,6 +7805,7 @@ __all__ = [
     "GetMemoryStatsResponse",
     "GetOperationResponse",
     "GetPatternResponse",
+    "GetProfileResponse",
     "GetReflectionResponse",
     "GetSessionResponse",
     "GetSkillResponse",
@@ -7819,6 +7886,7 @@ __all__ = [
     "PerformanceTrends",
     "PredictResponse",
     "Prediction",
+    "ProfileItem",
     "RecallPassage",
     "RecallResponse",
     "RecallResult",

@@ -280,6 +280,12 @@ OutcomeChoice = Literal[
     "failure",
 ]
 
+ProfileReasonChoice = Literal[
+    "pinned",
+    "stable",
+    "recent",
+]
+
 PropensitiesChoice = Literal[
     "recorded",
     "estimated",
@@ -442,6 +448,7 @@ __all__ = [
     "NotAdjustedReasonChoice",
     "OperationStateChoice",
     "OutcomeChoice",
+    "ProfileReasonChoice",
     "PropensitiesChoice",
     "RecallModeChoice",
     "RecallOutcomeChoice",

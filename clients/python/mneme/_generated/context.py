@@ -11,6 +11,7 @@ from mneme._core._sync.caller import SyncCaller
 from mneme._core.rpc import Rpc
 from mneme._generated.answers import (
     GetContextResponse,
+    GetProfileResponse,
     GetTimelineResponse,
     SearchSessionsResponse,
     SleepResponse,
@@ -26,6 +27,13 @@ _GET_CONTEXT = Rpc(
     method="GetContext",
     request=context_service_pb2.GetContextRequest,
     answer=GetContextResponse,
+    repeatable=True,
+)
+_GET_PROFILE = Rpc(
+    service="mneme.v1.ContextService",
+    method="GetProfile",
+    request=context_service_pb2.GetProfileRequest,
+    answer=GetProfileResponse,
     repeatable=True,
 )
 _SLEEP = Rpc(
@@ -59,6 +67,7 @@ _GET_TIMELINE = Rpc(
 
 RPCS = (
     _GET_CONTEXT,
+    _GET_PROFILE,
     _SLEEP,
     _WAKE_UP,
     _SEARCH_SESSIONS,
@@ -163,6 +172,60 @@ class ContextMethods(SyncCaller):
         )
 
     context = get_context
+
+    def get_profile(
+        self,
+        user_id: str,
+        *,
+        token_budget: int | None = None,
+        format: ContextFormatChoice | None = None,
+        agent_id: str | None = None,
+        project: str | None = None,
+        timeout: float | None = None,
+    ) -> GetProfileResponse:
+        """Returns what is known of a user, as one text that fits a budget of tokens:
+        the memories of the user that hold now, i.e. that began to hold and that
+        nothing supersedes. Pinned ones come first; then stable ones, those of
+        importance HIGH or CRITICAL or that were said again on two further days or
+        more, by importance, then by the number of these days; then the others, the
+        latest first. Each is there whole or not at all. What is of another user or
+        of none is not there.
+
+        No language model takes part, and the order in which memories arrived makes
+        no difference: of what stands equal the last said comes first, then what a
+        hash of the text decides.
+
+        Also called: `profile`, in the clients.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            user_id: The user. Required; up to 200 characters, on one line; not blank.
+            token_budget: The most tokens that `text` may count; see
+                `GetContextRequest.token_budget`. 1 to 100,000. Default: 1000.
+            format: How `text` is written. Default: MARKDOWN.
+            agent_id: What this agent remembers of the user, and what every agent does. Up to
+                200 characters, on one line; not blank.
+            project: What is about the user on this project, and on none. Up to 200 characters,
+                on one line; not blank.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The profile.
+        """
+        return self._unary(
+            _GET_PROFILE,
+            {
+                "user_id": user_id,
+                "token_budget": token_budget,
+                "format": format,
+                "agent_id": agent_id,
+                "project": project,
+            },
+            timeout,
+        )
+
+    profile = get_profile
 
     def sleep(
         self,
@@ -540,6 +603,60 @@ class AsyncContextMethods(AsyncCaller):
         )
 
     context = get_context
+
+    async def get_profile(
+        self,
+        user_id: str,
+        *,
+        token_budget: int | None = None,
+        format: ContextFormatChoice | None = None,
+        agent_id: str | None = None,
+        project: str | None = None,
+        timeout: float | None = None,
+    ) -> GetProfileResponse:
+        """Returns what is known of a user, as one text that fits a budget of tokens:
+        the memories of the user that hold now, i.e. that began to hold and that
+        nothing supersedes. Pinned ones come first; then stable ones, those of
+        importance HIGH or CRITICAL or that were said again on two further days or
+        more, by importance, then by the number of these days; then the others, the
+        latest first. Each is there whole or not at all. What is of another user or
+        of none is not there.
+
+        No language model takes part, and the order in which memories arrived makes
+        no difference: of what stands equal the last said comes first, then what a
+        hash of the text decides.
+
+        Also called: `profile`, in the clients.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+
+        Args:
+            user_id: The user. Required; up to 200 characters, on one line; not blank.
+            token_budget: The most tokens that `text` may count; see
+                `GetContextRequest.token_budget`. 1 to 100,000. Default: 1000.
+            format: How `text` is written. Default: MARKDOWN.
+            agent_id: What this agent remembers of the user, and what every agent does. Up to
+                200 characters, on one line; not blank.
+            project: What is about the user on this project, and on none. Up to 200 characters,
+                on one line; not blank.
+            timeout: seconds for the call, retries included; None: the client's.
+
+        Returns:
+            The profile.
+        """
+        return await self._unary(
+            _GET_PROFILE,
+            {
+                "user_id": user_id,
+                "token_budget": token_budget,
+                "format": format,
+                "agent_id": agent_id,
+                "project": project,
+            },
+            timeout,
+        )
+
+    profile = get_profile
 
     async def sleep(
         self,

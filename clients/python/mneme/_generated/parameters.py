@@ -1034,6 +1034,31 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
             most=64,
         ),
     },
+    "get_profile": {
+        "user_id": Parameter("text", "The user.", required=True, most=200),
+        "token_budget": Parameter(
+            "integer",
+            "The most tokens that `text` may count; see `GetContextRequest.token_budget`.",
+            least=1,
+            most=100000,
+            default=1000,
+        ),
+        "format": Parameter(
+            "choice",
+            "How `text` is written.",
+            default="markdown",
+            choices=("markdown", "xml", "messages"),
+        ),
+        "agent_id": Parameter(
+            "text",
+            "What this agent remembers of the user, and what every agent does.",
+            optional=True,
+            most=200,
+        ),
+        "project": Parameter(
+            "text", "What is about the user on this project, and on none.", optional=True, most=200
+        ),
+    },
     "sleep": {
         "session_id": Parameter(
             "text",

@@ -36,6 +36,7 @@ COMMANDS = {
         "context",
         "Show what bears on a topic, best first: memories, sessions, lessons, attempts and skills.",
     ),
+    "profile": Listed("profile", "Show what is known of a user: what is pinned, stable, recent."),
     "timeline": Listed(
         "context", "Show sessions by time, latest first, with the earlier ones each builds on."
     ),

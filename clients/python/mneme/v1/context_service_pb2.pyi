@@ -3,6 +3,7 @@ import datetime
 from buf.validate import validate_pb2 as _validate_pb2
 from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mneme.v1 import common_pb2 as _common_pb2
 from mneme.v1 import event_service_pb2 as _event_service_pb2
 from mneme.v1 import learn_service_pb2 as _learn_service_pb2
 from mneme.v1 import options_pb2 as _options_pb2
@@ -31,6 +32,13 @@ class ContextOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONTEXT_OUTCOME_NOTHING_SURE: _ClassVar[ContextOutcome]
     CONTEXT_OUTCOME_NOTHING_FITS: _ClassVar[ContextOutcome]
 
+class ProfileReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PROFILE_REASON_UNSPECIFIED: _ClassVar[ProfileReason]
+    PROFILE_REASON_PINNED: _ClassVar[ProfileReason]
+    PROFILE_REASON_STABLE: _ClassVar[ProfileReason]
+    PROFILE_REASON_RECENT: _ClassVar[ProfileReason]
+
 class HandoverList(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     HANDOVER_LIST_UNSPECIFIED: _ClassVar[HandoverList]
@@ -49,6 +57,10 @@ CONTEXT_OUTCOME_FOUND: ContextOutcome
 CONTEXT_OUTCOME_NOTHING_STORED: ContextOutcome
 CONTEXT_OUTCOME_NOTHING_SURE: ContextOutcome
 CONTEXT_OUTCOME_NOTHING_FITS: ContextOutcome
+PROFILE_REASON_UNSPECIFIED: ProfileReason
+PROFILE_REASON_PINNED: ProfileReason
+PROFILE_REASON_STABLE: ProfileReason
+PROFILE_REASON_RECENT: ProfileReason
 HANDOVER_LIST_UNSPECIFIED: HandoverList
 HANDOVER_LIST_PROGRESS: HandoverList
 HANDOVER_LIST_COMPLETED_TODOS: HandoverList
@@ -264,6 +276,60 @@ class ContextItem(_message.Message):
     attempts: ContextAttempts
     excerpt: bool
     def __init__(self, kind: _Optional[str] = ..., source_id: _Optional[str] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worth: _Optional[float] = ..., similarity: _Optional[float] = ..., session_id: _Optional[str] = ..., role: _Optional[str] = ..., token_count: _Optional[int] = ..., attempts: _Optional[_Union[ContextAttempts, _Mapping]] = ..., excerpt: _Optional[bool] = ...) -> None: ...
+
+class GetProfileRequest(_message.Message):
+    __slots__ = ("user_id", "token_budget", "format", "agent_id", "project")
+    USER_ID_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    user_id: str
+    token_budget: int
+    format: ContextFormat
+    agent_id: str
+    project: str
+    def __init__(self, user_id: _Optional[str] = ..., token_budget: _Optional[int] = ..., format: _Optional[_Union[ContextFormat, str]] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ...) -> None: ...
+
+class ProfileItem(_message.Message):
+    __slots__ = ("memory_id", "text", "reason", "since", "last_said", "confirmed_count", "importance", "agent_id", "project", "session_id", "token_count")
+    MEMORY_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    LAST_SAID_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    IMPORTANCE_FIELD_NUMBER: _ClassVar[int]
+    AGENT_ID_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    memory_id: str
+    text: str
+    reason: ProfileReason
+    since: _timestamp_pb2.Timestamp
+    last_said: _timestamp_pb2.Timestamp
+    confirmed_count: int
+    importance: _common_pb2.Importance
+    agent_id: str
+    project: str
+    session_id: str
+    token_count: int
+    def __init__(self, memory_id: _Optional[str] = ..., text: _Optional[str] = ..., reason: _Optional[_Union[ProfileReason, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_said: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., confirmed_count: _Optional[int] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., session_id: _Optional[str] = ..., token_count: _Optional[int] = ...) -> None: ...
+
+class GetProfileResponse(_message.Message):
+    __slots__ = ("items", "text", "token_count", "left_out_count", "messages")
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[ProfileItem]
+    text: str
+    token_count: int
+    left_out_count: int
+    messages: _containers.RepeatedCompositeFieldContainer[ContextMessage]
+    def __init__(self, items: _Optional[_Iterable[_Union[ProfileItem, _Mapping]]] = ..., text: _Optional[str] = ..., token_count: _Optional[int] = ..., left_out_count: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[ContextMessage, _Mapping]]] = ...) -> None: ...
 
 class Todo(_message.Message):
     __slots__ = ("content", "priority")

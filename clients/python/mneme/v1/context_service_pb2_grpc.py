@@ -43,6 +43,11 @@ class ContextServiceStub:
                 request_serializer=mneme_dot_v1_dot_context__service__pb2.GetContextRequest.SerializeToString,
                 response_deserializer=mneme_dot_v1_dot_context__service__pb2.GetContextResponse.FromString,
                 _registered_method=True)
+        self.GetProfile = channel.unary_unary(
+                '/mneme.v1.ContextService/GetProfile',
+                request_serializer=mneme_dot_v1_dot_context__service__pb2.GetProfileRequest.SerializeToString,
+                response_deserializer=mneme_dot_v1_dot_context__service__pb2.GetProfileResponse.FromString,
+                _registered_method=True)
         self.Sleep = channel.unary_unary(
                 '/mneme.v1.ContextService/Sleep',
                 request_serializer=mneme_dot_v1_dot_context__service__pb2.SleepRequest.SerializeToString,
@@ -82,6 +87,27 @@ class ContextServiceServicer:
         relevance and recency.
 
         Also called: `context`, in the clients.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetProfile(self, request, context):
+        """Returns what is known of a user, as one text that fits a budget of tokens:
+        the memories of the user that hold now, i.e. that began to hold and that
+        nothing supersedes. Pinned ones come first; then stable ones, those of
+        importance HIGH or CRITICAL or that were said again on two further days or
+        more, by importance, then by the number of these days; then the others, the
+        latest first. Each is there whole or not at all. What is of another user or
+        of none is not there.
+
+        No language model takes part, and the order in which memories arrived makes
+        no difference: of what stands equal the last said comes first, then what a
+        hash of the text decides.
+
+        Also called: `profile`, in the clients.
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """
@@ -158,6 +184,11 @@ def add_ContextServiceServicer_to_server(servicer, server):
                     request_deserializer=mneme_dot_v1_dot_context__service__pb2.GetContextRequest.FromString,
                     response_serializer=mneme_dot_v1_dot_context__service__pb2.GetContextResponse.SerializeToString,
             ),
+            'GetProfile': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProfile,
+                    request_deserializer=mneme_dot_v1_dot_context__service__pb2.GetProfileRequest.FromString,
+                    response_serializer=mneme_dot_v1_dot_context__service__pb2.GetProfileResponse.SerializeToString,
+            ),
             'Sleep': grpc.unary_unary_rpc_method_handler(
                     servicer.Sleep,
                     request_deserializer=mneme_dot_v1_dot_context__service__pb2.SleepRequest.FromString,
@@ -210,6 +241,33 @@ class ContextService:
             '/mneme.v1.ContextService/GetContext',
             mneme_dot_v1_dot_context__service__pb2.GetContextRequest.SerializeToString,
             mneme_dot_v1_dot_context__service__pb2.GetContextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProfile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mneme.v1.ContextService/GetProfile',
+            mneme_dot_v1_dot_context__service__pb2.GetProfileRequest.SerializeToString,
+            mneme_dot_v1_dot_context__service__pb2.GetProfileResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -52,6 +52,23 @@ class ContextServiceStub:
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
+    GetProfile: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.GetProfileRequest, _context_service_pb2.GetProfileResponse]
+    """Returns what is known of a user, as one text that fits a budget of tokens:
+    the memories of the user that hold now, i.e. that began to hold and that
+    nothing supersedes. Pinned ones come first; then stable ones, those of
+    importance HIGH or CRITICAL or that were said again on two further days or
+    more, by importance, then by the number of these days; then the others, the
+    latest first. Each is there whole or not at all. What is of another user or
+    of none is not there.
+
+    No language model takes part, and the order in which memories arrived makes
+    no difference: of what stands equal the last said comes first, then what a
+    hash of the text decides.
+
+    Also called: `profile`, in the clients.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
     Sleep: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SleepRequest, _context_service_pb2.SleepResponse]
     """Stores a handover at the end of a session, ends the session if it is still
     active, and summarises it: WakeUp and searches find it at once. What the
@@ -117,6 +134,23 @@ class ContextServiceAsyncStub(ContextServiceStub):
     relevance and recency.
 
     Also called: `context`, in the clients.
+    Scope: read. Repeatable: yes, it changes nothing.
+    Errors: INVALID_ARGUMENT.
+    """
+    GetProfile: _aio.UnaryUnaryMultiCallable[_context_service_pb2.GetProfileRequest, _context_service_pb2.GetProfileResponse]  # type: ignore[assignment]
+    """Returns what is known of a user, as one text that fits a budget of tokens:
+    the memories of the user that hold now, i.e. that began to hold and that
+    nothing supersedes. Pinned ones come first; then stable ones, those of
+    importance HIGH or CRITICAL or that were said again on two further days or
+    more, by importance, then by the number of these days; then the others, the
+    latest first. Each is there whole or not at all. What is of another user or
+    of none is not there.
+
+    No language model takes part, and the order in which memories arrived makes
+    no difference: of what stands equal the last said comes first, then what a
+    hash of the text decides.
+
+    Also called: `profile`, in the clients.
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
     """
@@ -188,6 +222,29 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         relevance and recency.
 
         Also called: `context`, in the clients.
+        Scope: read. Repeatable: yes, it changes nothing.
+        Errors: INVALID_ARGUMENT.
+        """
+
+    @_abc_1.abstractmethod
+    def GetProfile(
+        self,
+        request: _context_service_pb2.GetProfileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_context_service_pb2.GetProfileResponse, _abc.Awaitable[_context_service_pb2.GetProfileResponse]]:
+        """Returns what is known of a user, as one text that fits a budget of tokens:
+        the memories of the user that hold now, i.e. that began to hold and that
+        nothing supersedes. Pinned ones come first; then stable ones, those of
+        importance HIGH or CRITICAL or that were said again on two further days or
+        more, by importance, then by the number of these days; then the others, the
+        latest first. Each is there whole or not at all. What is of another user or
+        of none is not there.
+
+        No language model takes part, and the order in which memories arrived makes
+        no difference: of what stands equal the last said comes first, then what a
+        hash of the text decides.
+
+        Also called: `profile`, in the clients.
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
         """

@@ -2411,6 +2411,37 @@ export interface GetPatternRequestInit {
 }
 
 /**
+ * A request for a user's profile.
+ */
+export interface GetProfileRequestInit {
+  /**
+   * The user.
+   * Required; up to 200 characters, on one line; not blank.
+   */
+  userId: string;
+  /**
+   * The most tokens that `text` may count; see `GetContextRequest.token_budget`.
+   * 1 to 100,000. Default: 1000.
+   */
+  tokenBudget?: number | undefined;
+  /**
+   * How `text` is written.
+   * Default: MARKDOWN.
+   */
+  format?: ContextFormat | ContextFormatName | undefined;
+  /**
+   * What this agent remembers of the user, and what every agent does.
+   * Up to 200 characters, on one line; not blank.
+   */
+  agentId?: string | undefined;
+  /**
+   * What is about the user on this project, and on none.
+   * Up to 200 characters, on one line; not blank.
+   */
+  project?: string | undefined;
+}
+
+/**
  * A request for a reflection.
  */
 export interface GetReflectionRequestInit {

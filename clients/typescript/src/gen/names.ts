@@ -206,6 +206,12 @@ export type ContextOutcomeName =
   | "nothing_sure"
   | "nothing_fits";
 
+/** Names of ProfileReason, in lower case. */
+export type ProfileReasonName =
+  | "pinned"
+  | "stable"
+  | "recent";
+
 /** Names of HandoverList, in lower case. */
 export type HandoverListName =
   | "progress"

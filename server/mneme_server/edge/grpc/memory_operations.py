@@ -78,6 +78,7 @@ OPERATIONS: Mapping[str, MemoryOperation] = {
     "ContextService/GetContext": _search(
         ("sessions", "lessons", "reflections", "episodes", "skills"), "topic"
     ),
+    "ContextService/GetProfile": MemoryOperation(OperationName.SEARCH, counts=("items",)),
     "EventService/RecordEvents": MemoryOperation(OperationName.CREATE, asked="events"),
     "EventService/StreamEvents": MemoryOperation(
         OperationName.CREATE, counts=["acknowledged_count"]

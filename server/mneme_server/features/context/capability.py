@@ -16,6 +16,7 @@ from mneme_server.engine.corpus.tenant import OpenTenant
 from mneme_server.features.context.experience import Experience
 from mneme_server.features.context.learned import Learned
 from mneme_server.features.context.model import SESSION
+from mneme_server.features.context.profile import GetProfile
 from mneme_server.features.context.retrieval import GetContext, SearchSessions
 from mneme_server.features.context.service import ContextServicer
 from mneme_server.features.context.sessions import GetTimeline
@@ -46,6 +47,7 @@ def _build(host: Host) -> Parts:
         get_context=GetContext(
             tenants, runtime.asking, recall, learned, host.kinds.by_name, experience
         ),
+        get_profile=GetProfile(tenants),
         sleep=Sleep(tenants, runtime.writing, schedule),
         wake_up=WakeUp(tenants, runtime.comparing, learned, experience),
         search_sessions=SearchSessions(tenants, recall),

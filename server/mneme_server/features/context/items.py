@@ -62,7 +62,7 @@ class ContextItem:
     `kind` is a kind of memory. `text` is what it says, whole; of a long one an `excerpt`: what
     bears on the request, with what stands next to it. `worth` is recall's score, 0 to 1, by which
     items of all kinds are ranked; `similarity` the cosine if it is known. `said_by` is the role
-    that said it.
+    that said it, `note` what else is to be told of it beside its source.
     """
 
     kind: str
@@ -75,6 +75,7 @@ class ContextItem:
     said_by: str = ""
     attempts: Attempts | None = None
     excerpt: bool = False
+    note: str = ""
 
     @property
     def day(self) -> str:
@@ -91,7 +92,8 @@ class ContextItem:
         of = "" if known else f" of session {self.session_id}"
         by = f", by {self.said_by}" if self.said_by else ""
         part = "part of " if self.excerpt else ""
-        return visible_line(f"{part}{self.kind} {self.id}{of}{by}")
+        note = f", {self.note}" if self.note else ""
+        return visible_line(f"{part}{self.kind} {self.id}{of}{by}{note}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +124,18 @@ def tokens_of(text: str) -> int:
 
 
 def compose(items: Iterable[ContextItem], budget: int, written: ContextFormat) -> Composition:
-    """Return the context that the items make, the strongest first; of equal ones the latest.
+    """Return the context that the items make, the strongest first; of equal ones the latest."""
+    in_order = sorted(items, key=lambda one: (-one.worth, -one.at_us, one.kind, one.id))
+    return in_turn(in_order, budget, written)
+
+
+def in_turn(in_order: Sequence[ContextItem], budget: int, written: ContextFormat) -> Composition:
+    """Return the context that items make in their order.
 
     An item is there whole or not at all: one that does not fit any more makes room for the next.
+    What several say in the same words is told once.
     """
     style = _STYLES[written]
-    in_order = sorted(items, key=lambda one: (-one.worth, -one.at_us, one.kind, one.id))
-    # What several say in the same words is told once.
     ranked = list({visible_line(one.text): one for one in reversed(in_order)}.values())[::-1]
     if not ranked:
         return Composition(outcome=ContextOutcome.NOTHING_SURE)
@@ -145,7 +152,7 @@ def compose(items: Iterable[ContextItem], budget: int, written: ContextFormat) -
     if not fitted:
         return Composition(left_out=len(ranked), outcome=ContextOutcome.NOTHING_FITS)
     text = style.around("\n".join(lines))
-    return Composition(fitted, len(ranked) - len(fitted), used, text)
+    return Composition(fitted, len(ranked) - len(fitted), tokens_of(text), text)
 
 
 @dataclass(frozen=True, slots=True)

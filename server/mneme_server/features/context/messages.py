@@ -25,6 +25,7 @@ from mneme_server.features.context.model import (
     Related,
     SessionSummary,
 )
+from mneme_server.features.context.profile import Profile, ProfileItem, session_of
 from mneme_server.features.context.retrieval import (
     ContextWanted,
     FoundContext,
@@ -129,6 +130,34 @@ def context(found: FoundContext, written: ContextFormat) -> pb.GetContextRespons
         token_count=found.composition.tokens,
         left_out_count=found.composition.left_out,
         messages=_messages(found.composition.text) if written is ContextFormat.MESSAGES else (),
+    )
+
+
+def profile(found: Profile, written: ContextFormat) -> pb.GetProfileResponse:
+    """Return the message of what is known of a user."""
+    return pb.GetProfileResponse(
+        items=[_profile_item(one) for one in found.items],
+        text=found.text,
+        token_count=found.tokens,
+        left_out_count=found.left_out,
+        messages=_messages(found.text) if written is ContextFormat.MESSAGES else (),
+    )
+
+
+def _profile_item(found: ProfileItem) -> pb.ProfileItem:
+    memory = found.memory
+    return pb.ProfileItem(
+        memory_id=memory.id,
+        text=memory.text,
+        reason=f"PROFILE_REASON_{found.reason.name}",
+        since=to_timestamp(memory.since_us),
+        last_said=to_timestamp(memory.last_said_us),
+        confirmed_count=memory.confirmed_count,
+        importance=f"IMPORTANCE_{memory.importance.name}",
+        agent_id=memory.agent_id,
+        project=memory.project,
+        session_id=session_of(memory),
+        token_count=found.tokens,
     )
 
 

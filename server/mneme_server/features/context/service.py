@@ -10,10 +10,13 @@ from mneme_server.common.errors import InvalidArgument, Reason
 from mneme_server.edge.grpc.call import Call
 from mneme_server.edge.grpc.paging import Pages
 from mneme_server.features.context import messages as convert
+from mneme_server.features.context.items import ContextFormat
+from mneme_server.features.context.profile import GetProfile
 from mneme_server.features.context.retrieval import GetContext, SearchSessions
 from mneme_server.features.context.sessions import GetTimeline
 from mneme_server.features.context.sleep import Sleep
 from mneme_server.features.context.wake_up import WakeUp
+from mneme_server.features.memory.model import OfUser
 from mneme_server.features.recall.messages import as_of
 
 
@@ -24,12 +27,14 @@ class ContextServicer:
         self,
         *,
         get_context: GetContext,
+        get_profile: GetProfile,
         sleep: Sleep,
         wake_up: WakeUp,
         search_sessions: SearchSessions,
         get_timeline: GetTimeline,
     ) -> None:
         self._get_context = get_context
+        self._get_profile = get_profile
         self._sleep = sleep
         self._wake_up = wake_up
         self._search_sessions = search_sessions
@@ -46,6 +51,13 @@ class ContextServicer:
             counted=not request.peek,
         )
         return convert.context(found, wanted.written)
+
+    def GetProfile(self, request: pb.GetProfileRequest, call: Call) -> pb.GetProfileResponse:
+        """Return what is known of a user."""
+        written = ContextFormat(request.format)
+        whose = OfUser(request.user_id, request.agent_id, request.project)
+        found = self._get_profile.of(call.tenant, whose, request.token_budget, written)
+        return convert.profile(found, written)
 
     def Sleep(self, request: pb.SleepRequest, call: Call) -> pb.SleepResponse:
         """Store a handover."""

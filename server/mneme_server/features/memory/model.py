@@ -197,6 +197,16 @@ class MemoryFilter:
     only_pinned: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class OfUser:
+    """Whose profile: a user's, of what this agent and every agent remembers, about this project and
+    none; "" for whichever agent and project."""
+
+    user_id: str
+    agent_id: str = ""
+    project: str = ""
+
+
 class MemoryPart(Enum):
     """What of a memory is read as one text."""
 

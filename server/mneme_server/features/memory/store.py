@@ -70,6 +70,7 @@ from mneme_server.features.memory.model import (
     Memory,
     MemoryFilter,
     MemoryPart,
+    OfUser,
 )
 from mneme_server.features.memory.values import ValueRange, leaves
 
@@ -328,6 +329,34 @@ class SqlMemories:
             return total(self._connection, self._tenant_id, _TOTAL)
         query = select(func.count()).select_from(memories).where(*self._conditions(filter_))
         return int(self._connection.execute(query).scalar_one())
+
+    def profile(self, whose: OfUser, now: int, limit: int, *, after: int = 0) -> Sequence[Memory]:
+        """Return memories of a user's profile, without what they supersede: those that hold and
+        began to, by `Memory.standing`, then the last said first, then by what they say; `limit` of
+        them, after the first `after`."""
+        columns = memories.c
+        order = (columns.standing.desc(), columns.last_said.desc(), columns.digest.desc())
+        query = select(memories).where(*self._of_user(whose, now)).order_by(*order)
+        query = query.limit(limit).offset(after)
+        return read_rows(self._connection, query, _memory, kind="memory")
+
+    def count_of(self, whose: OfUser, now: int) -> int:
+        """Return how many memories a user's profile could have."""
+        query = select(func.count()).select_from(memories).where(*self._of_user(whose, now))
+        return int(self._connection.execute(query).scalar_one())
+
+    def _of_user(self, whose: OfUser, now: int) -> list[ColumnElement[bool]]:
+        columns = memories.c
+        conditions: list[ColumnElement[bool]] = [
+            columns.tenant_id == self._tenant_id,
+            columns.user_id == whose.user_id,
+            columns.superseded_by == "",
+            unindexed(columns.since) <= now,  # As of nearly all.
+        ]
+        for column, name in ((columns.agent_id, whose.agent_id), (columns.project, whose.project)):
+            if name:
+                conditions.append(unindexed(column).in_(("", name)))
+        return conditions
 
     def ids(self, filter_: MemoryFilter) -> Sequence[str]:
         """Return the ids of all that match."""

@@ -148,6 +148,7 @@ SCOPES = {
     "SkillService/ConsolidateSkills": "write",
     "ReflectService/Reflect": "read",
     "ContextService/GetContext": "read",
+    "ContextService/GetProfile": "read",
     "ContextService/Sleep": "write",
     "ContextService/WakeUp": "read",
     "ContextService/SearchSessions": "read",

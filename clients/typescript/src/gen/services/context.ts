@@ -4,6 +4,7 @@ import type { CallOptions } from "../../caller.js";
 import type { ServiceMethods } from "../../methods.js";
 import type {
   GetContextRequestInit,
+  GetProfileRequestInit,
   GetTimelineRequestInit,
   SearchSessionsRequestInit,
   SleepRequestInit,
@@ -11,6 +12,7 @@ import type {
 } from "../inits.js";
 import type {
   GetContextResponse,
+  GetProfileResponse,
   GetTimelineResponse,
   SearchSessionsResponse,
   SleepResponse,
@@ -54,6 +56,42 @@ export interface ContextMethods {
    * Errors: INVALID_ARGUMENT.
    */
   context(request: GetContextRequestInit, options?: CallOptions): Promise<GetContextResponse>;
+  /**
+   * Returns what is known of a user, as one text that fits a budget of tokens:
+   * the memories of the user that hold now, i.e. that began to hold and that
+   * nothing supersedes. Pinned ones come first; then stable ones, those of
+   * importance HIGH or CRITICAL or that were said again on two further days or
+   * more, by importance, then by the number of these days; then the others, the
+   * latest first. Each is there whole or not at all. What is of another user or
+   * of none is not there.
+   *
+   * No language model takes part, and the order in which memories arrived makes
+   * no difference: of what stands equal the last said comes first, then what a
+   * hash of the text decides.
+   *
+   * Also called: `profile`, in the clients.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   */
+  getProfile(request: GetProfileRequestInit, options?: CallOptions): Promise<GetProfileResponse>;
+  /**
+   * Returns what is known of a user, as one text that fits a budget of tokens:
+   * the memories of the user that hold now, i.e. that began to hold and that
+   * nothing supersedes. Pinned ones come first; then stable ones, those of
+   * importance HIGH or CRITICAL or that were said again on two further days or
+   * more, by importance, then by the number of these days; then the others, the
+   * latest first. Each is there whole or not at all. What is of another user or
+   * of none is not there.
+   *
+   * No language model takes part, and the order in which memories arrived makes
+   * no difference: of what stands equal the last said comes first, then what a
+   * hash of the text decides.
+   *
+   * Also called: `profile`, in the clients.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   */
+  profile(request: GetProfileRequestInit, options?: CallOptions): Promise<GetProfileResponse>;
   /**
    * Stores a handover at the end of a session, ends the session if it is still
    * active, and summarises it: WakeUp and searches find it at once. What the
@@ -126,6 +164,16 @@ export const contextMethods: ServiceMethods<ContextMethods> = {
     },
     context: {
       method: ContextService.method.getContext,
+      repeatable: true,
+      madeIds: [],
+    },
+    getProfile: {
+      method: ContextService.method.getProfile,
+      repeatable: true,
+      madeIds: [],
+    },
+    profile: {
+      method: ContextService.method.getProfile,
       repeatable: true,
       madeIds: [],
     },

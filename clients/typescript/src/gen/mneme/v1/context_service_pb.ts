@@ -9,6 +9,8 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Importance, ImportanceJson } from "./common_pb.js";
+import { file_mneme_v1_common } from "./common_pb.js";
 import type { Session, SessionJson } from "./event_service_pb.js";
 import { file_mneme_v1_event_service } from "./event_service_pb.js";
 import type { FoundLesson, FoundLessonJson } from "./learn_service_pb.js";
@@ -21,7 +23,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/context_service.proto.
  */
 export const file_mneme_v1_context_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJyCghLZXlFdmVudBIQCghldmVudF9pZBgBIAEoCRIUCgpldmVudF90eXBlGAIgASgJQgASDwoHc3VtbWFyeRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvsDChFHZXRDb250ZXh0UmVxdWVzdBIPCgV0b3BpYxgBIAEoCUIAEhYKB3VzZXJfaWQYAiABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAMgASgJQgBIAYgBARIWCgdwcm9qZWN0GAQgASgJQgBIAogBARIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoFbGltaXQYByABKAVCABIaChJ3aXRob3V0X2V4cGVyaWVuY2UYCCABKAgSDAoEcGVlaxgJIAEoCBIQCghvbmx5X293bhgKIAEoCBIWCgx0b2tlbl9idWRnZXQYCyABKAVCABIpCgZmb3JtYXQYDCABKA4yFy5tbmVtZS52MS5Db250ZXh0Rm9ybWF0QgASHQoObWluX2NvbmZpZGVuY2UYDSABKAFCAEgDiAEBEjIKDnJlZmVyZW5jZV90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgl0aW1lX3pvbmUYDyABKAlCAEIKCghfdXNlcl9pZEILCglfYWdlbnRfaWRCCgoIX3Byb2plY3RCEQoPX21pbl9jb25maWRlbmNlIs0BCg5Db250ZXh0RXBpc29kZRISCgplcGlzb2RlX2lkGAEgASgJEgwKBHRhc2sYAiABKAkSDwoHc3VjY2VzcxgDIAEoCBIOCgZyZXdhcmQYBCABKAESEAoIY3JpdGlxdWUYBSABKAkSLwoLb2NjdXJyZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXNjb3JlGAcgASgBEhcKCnNpbWlsYXJpdHkYCCABKAFIAIgBAUINCgtfc2ltaWxhcml0eSLPAQoMQ29udGV4dFNraWxsEhAKCHNraWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEQoJdXNlX2NvdW50GAQgASgDEhUKDXN1Y2Nlc3NfY291bnQYBSABKAMSEwoLc3VjY2Vzc19sb3cYBiABKAESFAoMc3VjY2Vzc19oaWdoGAcgASgBEg0KBXNjb3JlGAggASgBEhcKCnNpbWlsYXJpdHkYCSABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKyAgoOQ29udGV4dFNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEhcKD3JlbGV2YW5jZV9zY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESLgoKc3RhcnRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKCmtleV9ldmVudHMYByADKAsyEi5tbmVtZS52MS5LZXlFdmVudBIQCghhZ2VudF9pZBgIIAEoCRIiCgdvdXRjb21lGAkgASgOMhEubW5lbWUudjEuT3V0Y29tZUINCgtfc2ltaWxhcml0eSLQAwoSR2V0Q29udGV4dFJlc3BvbnNlEioKCHNlc3Npb25zGAEgAygLMhgubW5lbWUudjEuQ29udGV4dFNlc3Npb24SJgoHbGVzc29ucxgCIAMoCzIVLm1uZW1lLnYxLkZvdW5kTGVzc29uEi4KC3JlZmxlY3Rpb25zGAMgAygLMhkubW5lbWUudjEuRm91bmRSZWZsZWN0aW9uEhYKDnRvdGFsX3Nlc3Npb25zGAQgASgDEgwKBHRleHQYBSABKAkSEgoKd29yZHNfb25seRgGIAEoCBIqCghlcGlzb2RlcxgHIAMoCzIYLm1uZW1lLnYxLkNvbnRleHRFcGlzb2RlEiYKBnNraWxscxgIIAMoCzIWLm1uZW1lLnYxLkNvbnRleHRTa2lsbBIpCgdvdXRjb21lGAkgASgOMhgubW5lbWUudjEuQ29udGV4dE91dGNvbWUSJAoFaXRlbXMYCiADKAsyFS5tbmVtZS52MS5Db250ZXh0SXRlbRITCgt0b2tlbl9jb3VudBgLIAEoBRIWCg5sZWZ0X291dF9jb3VudBgMIAEoBRIqCghtZXNzYWdlcxgNIAMoCzIYLm1uZW1lLnYxLkNvbnRleHRNZXNzYWdlIi8KDkNvbnRleHRNZXNzYWdlEgwKBHJvbGUYASABKAkSDwoHY29udGVudBgCIAEoCSKKAQoPQ29udGV4dEF0dGVtcHRzEgwKBHRhc2sYASABKAkSEwoLdHJpZWRfY291bnQYAiABKAUSFwoPc3VjY2VlZGVkX2NvdW50GAMgASgFEhQKDGZhaWxlZF9jb3VudBgEIAEoBRIQCghkaWZmZXJlZBgFIAEoCRITCgtzZXNzaW9uX2lkcxgGIAMoCSKZAgoLQ29udGV4dEl0ZW0SDgoEa2luZBgBIAEoCUIAEhEKCXNvdXJjZV9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFd29ydGgYBSABKAESFwoKc2ltaWxhcml0eRgGIAEoAUgAiAEBEhIKCnNlc3Npb25faWQYByABKAkSDAoEcm9sZRgIIAEoCRITCgt0b2tlbl9jb3VudBgJIAEoBRIrCghhdHRlbXB0cxgKIAEoCzIZLm1uZW1lLnYxLkNvbnRleHRBdHRlbXB0cxIPCgdleGNlcnB0GAsgASgIQg0KC19zaW1pbGFyaXR5Ii0KBFRvZG8SEQoHY29udGVudBgBIAEoCUIAEhIKCHByaW9yaXR5GAIgASgFQgAiMwoIRGVjaXNpb24SEgoIZGVjaXNpb24YASABKAlCABITCglyYXRpb25hbGUYAiABKAlCACIzCg1Mb2NrZWRDb250ZXh0Eg8KBWxhYmVsGAEgASgJQgASEQoHdmVyc2lvbhgCIAEoCUIAIo4CCgxTbGVlcFJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhEKB3Byb2plY3QYAiABKAlCABISCghwcm9ncmVzcxgDIAMoCUIAEhkKD2NvbXBsZXRlZF90b2RvcxgEIAMoCUIAEiQKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvQgASJwoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb25CABIyCg9sb2NrZWRfY29udGV4dHMYByADKAsyFy5tbmVtZS52MS5Mb2NrZWRDb250ZXh0QgASDwoFZmlsZXMYCCADKAlCABISCghhZ2VudF9pZBgJIAEoCUIAIlgKDkNvbGxlY3RlZEVudHJ5EiQKBGtpbmQYASABKA4yFi5tbmVtZS52MS5IYW5kb3Zlckxpc3QSDQoFaW5kZXgYAiABKAUSEQoJZXZlbnRfaWRzGAMgAygJIqoDCghIYW5kb3ZlchISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIcHJvZ3Jlc3MYAyADKAkSFwoPY29tcGxldGVkX3RvZG9zGAQgAygJEiIKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvEiUKCWRlY2lzaW9ucxgGIAMoCzISLm1uZW1lLnYxLkRlY2lzaW9uEjAKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHQSDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSGAoQZHVyYXRpb25fc2Vjb25kcxgKIAEoAxIPCgdzdW1tYXJ5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFnZW50X2lkGA0gASgJEhkKEXVucmVzb2x2ZWRfZXJyb3JzGA4gAygJEisKCWNvbGxlY3RlZBgPIAMoCzIYLm1uZW1lLnYxLkNvbGxlY3RlZEVudHJ5IkUKDVNsZWVwUmVzcG9uc2USJAoIaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIOCgZzdG9yZWQYAiABKAgi3AEKDVdha2VVcFJlcXVlc3QSFgoHcHJvamVjdBgBIAEoCUIASACIAQESDwoFbGltaXQYAiABKAVCABIXCghhZ2VudF9pZBgDIAEoCUIASAGIAQESHQoObWluX3NpbWlsYXJpdHkYBCABKAFCAEgCiAEBEhoKEndpdGhvdXRfZXhwZXJpZW5jZRgFIAEoCBIWCgd1c2VyX2lkGAYgASgJQgBIA4gBAUIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCEQoPX21pbl9zaW1pbGFyaXR5QgoKCF91c2VyX2lkIt0BCg5SZWxhdGVkU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2ltaWxhcml0eRgEIAEoARIPCgdyZWNlbmN5GAUgASgBEhIKCmltcG9ydGFuY2UYBiABKAESDQoFc2NvcmUYByABKAESDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSEAoIY29udGV4dHMYCiADKAkiWAoLV29ya1BhdHRlcm4SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkiqwEKClN1Z2dlc3Rpb24SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkSEgoKbGVzc29uX2lkcxgFIAMoCRIWCg5yZWZsZWN0aW9uX2lkcxgGIAMoCRITCgtlcGlzb2RlX2lkcxgHIAMoCRIRCglza2lsbF9pZHMYCCADKAkiqwIKDldha2VVcFJlc3BvbnNlEikKDWxhc3RfaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIpCgdyZWxhdGVkGAIgAygLMhgubW5lbWUudjEuUmVsYXRlZFNlc3Npb24SJwoIcGF0dGVybnMYAyADKAsyFS5tbmVtZS52MS5Xb3JrUGF0dGVybhIpCgtzdWdnZXN0aW9ucxgEIAMoCzIULm1uZW1lLnYxLlN1Z2dlc3Rpb24SDAoEdGV4dBgFIAEoCRIbChNzZXNzaW9uc19jb25zaWRlcmVkGAYgASgDEi4KDGxhc3Rfc3VtbWFyeRgHIAEoCzIYLm1uZW1lLnYxLlNlc3Npb25TdW1tYXJ5EhQKDG5vdF9jb21wYXJlZBgIIAEoCCLjAgoVU2VhcmNoU2Vzc2lvbnNSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASFgoHcHJvamVjdBgCIAEoCUIASACIAQESFwoIYWdlbnRfaWQYAyABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBCABKAlCAEgCiAEBEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgVsaW1pdBgHIAEoBUIAEhMKCW1pbl9zY29yZRgIIAEoAUIAEjIKDnJlZmVyZW5jZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgl0aW1lX3pvbmUYCiABKAlCAEIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWQilAEKDEZvdW5kU2Vzc2lvbhIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Im0KFlNlYXJjaFNlc3Npb25zUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kU2Vzc2lvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIpwCChJHZXRUaW1lbGluZVJlcXVlc3QSFgoHcHJvamVjdBgBIAEoCUIASACIAQESFwoIYWdlbnRfaWQYAiABKAlCAEgBiAEBEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgVsaW5rcxgFIAEoBUIAEhMKCXBhZ2Vfc2l6ZRgGIAEoBUIAEhQKCnBhZ2VfdG9rZW4YByABKAlCABIWCgd1c2VyX2lkGAggASgJQgBIAogBAUIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWQiNQoLU2Vzc2lvbkxpbmsSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgpzaW1pbGFyaXR5GAIgASgBIoYBCg1UaW1lbGluZUVudHJ5EiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uEikKB3N1bW1hcnkYAiABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRImCgdyZWxhdGVkGAMgAygLMhUubW5lbWUudjEuU2Vzc2lvbkxpbmsiWAoTR2V0VGltZWxpbmVSZXNwb25zZRIoCgdlbnRyaWVzGAEgAygLMhcubW5lbWUudjEuVGltZWxpbmVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqgQEKDUNvbnRleHRGb3JtYXQSHgoaQ09OVEVYVF9GT1JNQVRfVU5TUEVDSUZJRUQQABIbChdDT05URVhUX0ZPUk1BVF9NQVJLRE9XThABEhYKEkNPTlRFWFRfRk9STUFUX1hNTBACEhsKF0NPTlRFWFRfRk9STUFUX01FU1NBR0VTEAMqtAEKDkNvbnRleHRPdXRjb21lEh8KG0NPTlRFWFRfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhkKFUNPTlRFWFRfT1VUQ09NRV9GT1VORBABEiIKHkNPTlRFWFRfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEiAKHENPTlRFWFRfT1VUQ09NRV9OT1RISU5HX1NVUkUQAxIgChxDT05URVhUX09VVENPTUVfTk9USElOR19GSVRTEAQq5QEKDEhhbmRvdmVyTGlzdBIdChlIQU5ET1ZFUl9MSVNUX1VOU1BFQ0lGSUVEEAASGgoWSEFORE9WRVJfTElTVF9QUk9HUkVTUxABEiEKHUhBTkRPVkVSX0xJU1RfQ09NUExFVEVEX1RPRE9TEAISHAoYSEFORE9WRVJfTElTVF9PUEVOX1RPRE9TEAMSGwoXSEFORE9WRVJfTElTVF9ERUNJU0lPTlMQBBIXChNIQU5ET1ZFUl9MSVNUX0ZJTEVTEAUSIwofSEFORE9WRVJfTElTVF9VTlJFU09MVkVEX0VSUk9SUxAGMowDCg5Db250ZXh0U2VydmljZRJMCgpHZXRDb250ZXh0EhsubW5lbWUudjEuR2V0Q29udGV4dFJlcXVlc3QaHC5tbmVtZS52MS5HZXRDb250ZXh0UmVzcG9uc2UiA5ACARI9CgVTbGVlcBIWLm1uZW1lLnYxLlNsZWVwUmVxdWVzdBoXLm1uZW1lLnYxLlNsZWVwUmVzcG9uc2UiA5ACAhJACgZXYWtlVXASFy5tbmVtZS52MS5XYWtlVXBSZXF1ZXN0GhgubW5lbWUudjEuV2FrZVVwUmVzcG9uc2UiA5ACARJYCg5TZWFyY2hTZXNzaW9ucxIfLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVxdWVzdBogLm1uZW1lLnYxLlNlYXJjaFNlc3Npb25zUmVzcG9uc2UiA5ACARJPCgtHZXRUaW1lbGluZRIcLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVxdWVzdBodLm1uZW1lLnYxLkdldFRpbWVsaW5lUmVzcG9uc2UiA5ACARoAYgZwcm90bzM", [file_google_protobuf_timestamp, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_reflection]);
+  fileDesc("Ch5tbmVtZS92MS9jb250ZXh0X3NlcnZpY2UucHJvdG8SCG1uZW1lLnYxIscBCg5TZXNzaW9uU3VtbWFyeRISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSDgoGdG9waWNzGAMgAygJEhUKDXRvb2xfc2VxdWVuY2UYBCADKAkSFQoNZXJyb3Jfc3VtbWFyeRgFIAEoCRIiCgdvdXRjb21lGAYgASgOMhEubW5lbWUudjEuT3V0Y29tZRIuCgp1cGRhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJyCghLZXlFdmVudBIQCghldmVudF9pZBgBIAEoCRIUCgpldmVudF90eXBlGAIgASgJQgASDwoHc3VtbWFyeRgDIAEoCRItCgl0aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvsDChFHZXRDb250ZXh0UmVxdWVzdBIPCgV0b3BpYxgBIAEoCUIAEhYKB3VzZXJfaWQYAiABKAlCAEgAiAEBEhcKCGFnZW50X2lkGAMgASgJQgBIAYgBARIWCgdwcm9qZWN0GAQgASgJQgBIAogBARIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoFbGltaXQYByABKAVCABIaChJ3aXRob3V0X2V4cGVyaWVuY2UYCCABKAgSDAoEcGVlaxgJIAEoCBIQCghvbmx5X293bhgKIAEoCBIWCgx0b2tlbl9idWRnZXQYCyABKAVCABIpCgZmb3JtYXQYDCABKA4yFy5tbmVtZS52MS5Db250ZXh0Rm9ybWF0QgASHQoObWluX2NvbmZpZGVuY2UYDSABKAFCAEgDiAEBEjIKDnJlZmVyZW5jZV90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgl0aW1lX3pvbmUYDyABKAlCAEIKCghfdXNlcl9pZEILCglfYWdlbnRfaWRCCgoIX3Byb2plY3RCEQoPX21pbl9jb25maWRlbmNlIs0BCg5Db250ZXh0RXBpc29kZRISCgplcGlzb2RlX2lkGAEgASgJEgwKBHRhc2sYAiABKAkSDwoHc3VjY2VzcxgDIAEoCBIOCgZyZXdhcmQYBCABKAESEAoIY3JpdGlxdWUYBSABKAkSLwoLb2NjdXJyZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXNjb3JlGAcgASgBEhcKCnNpbWlsYXJpdHkYCCABKAFIAIgBAUINCgtfc2ltaWxhcml0eSLPAQoMQ29udGV4dFNraWxsEhAKCHNraWxsX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSEQoJdXNlX2NvdW50GAQgASgDEhUKDXN1Y2Nlc3NfY291bnQYBSABKAMSEwoLc3VjY2Vzc19sb3cYBiABKAESFAoMc3VjY2Vzc19oaWdoGAcgASgBEg0KBXNjb3JlGAggASgBEhcKCnNpbWlsYXJpdHkYCSABKAFIAIgBAUINCgtfc2ltaWxhcml0eSKyAgoOQ29udGV4dFNlc3Npb24SEgoKc2Vzc2lvbl9pZBgBIAEoCRIPCgdzdW1tYXJ5GAIgASgJEhcKD3JlbGV2YW5jZV9zY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESLgoKc3RhcnRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKCmtleV9ldmVudHMYByADKAsyEi5tbmVtZS52MS5LZXlFdmVudBIQCghhZ2VudF9pZBgIIAEoCRIiCgdvdXRjb21lGAkgASgOMhEubW5lbWUudjEuT3V0Y29tZUINCgtfc2ltaWxhcml0eSLQAwoSR2V0Q29udGV4dFJlc3BvbnNlEioKCHNlc3Npb25zGAEgAygLMhgubW5lbWUudjEuQ29udGV4dFNlc3Npb24SJgoHbGVzc29ucxgCIAMoCzIVLm1uZW1lLnYxLkZvdW5kTGVzc29uEi4KC3JlZmxlY3Rpb25zGAMgAygLMhkubW5lbWUudjEuRm91bmRSZWZsZWN0aW9uEhYKDnRvdGFsX3Nlc3Npb25zGAQgASgDEgwKBHRleHQYBSABKAkSEgoKd29yZHNfb25seRgGIAEoCBIqCghlcGlzb2RlcxgHIAMoCzIYLm1uZW1lLnYxLkNvbnRleHRFcGlzb2RlEiYKBnNraWxscxgIIAMoCzIWLm1uZW1lLnYxLkNvbnRleHRTa2lsbBIpCgdvdXRjb21lGAkgASgOMhgubW5lbWUudjEuQ29udGV4dE91dGNvbWUSJAoFaXRlbXMYCiADKAsyFS5tbmVtZS52MS5Db250ZXh0SXRlbRITCgt0b2tlbl9jb3VudBgLIAEoBRIWCg5sZWZ0X291dF9jb3VudBgMIAEoBRIqCghtZXNzYWdlcxgNIAMoCzIYLm1uZW1lLnYxLkNvbnRleHRNZXNzYWdlIi8KDkNvbnRleHRNZXNzYWdlEgwKBHJvbGUYASABKAkSDwoHY29udGVudBgCIAEoCSKKAQoPQ29udGV4dEF0dGVtcHRzEgwKBHRhc2sYASABKAkSEwoLdHJpZWRfY291bnQYAiABKAUSFwoPc3VjY2VlZGVkX2NvdW50GAMgASgFEhQKDGZhaWxlZF9jb3VudBgEIAEoBRIQCghkaWZmZXJlZBgFIAEoCRITCgtzZXNzaW9uX2lkcxgGIAMoCSKZAgoLQ29udGV4dEl0ZW0SDgoEa2luZBgBIAEoCUIAEhEKCXNvdXJjZV9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFd29ydGgYBSABKAESFwoKc2ltaWxhcml0eRgGIAEoAUgAiAEBEhIKCnNlc3Npb25faWQYByABKAkSDAoEcm9sZRgIIAEoCRITCgt0b2tlbl9jb3VudBgJIAEoBRIrCghhdHRlbXB0cxgKIAEoCzIZLm1uZW1lLnYxLkNvbnRleHRBdHRlbXB0cxIPCgdleGNlcnB0GAsgASgIQg0KC19zaW1pbGFyaXR5IrMBChFHZXRQcm9maWxlUmVxdWVzdBIRCgd1c2VyX2lkGAEgASgJQgASFgoMdG9rZW5fYnVkZ2V0GAIgASgFQgASKQoGZm9ybWF0GAMgASgOMhcubW5lbWUudjEuQ29udGV4dEZvcm1hdEIAEhcKCGFnZW50X2lkGAQgASgJQgBIAIgBARIWCgdwcm9qZWN0GAUgASgJQgBIAYgBAUILCglfYWdlbnRfaWRCCgoIX3Byb2plY3QiwAIKC1Byb2ZpbGVJdGVtEhEKCW1lbW9yeV9pZBgBIAEoCRIMCgR0ZXh0GAIgASgJEicKBnJlYXNvbhgDIAEoDjIXLm1uZW1lLnYxLlByb2ZpbGVSZWFzb24SKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWxhc3Rfc2FpZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPY29uZmlybWVkX2NvdW50GAYgASgFEigKCmltcG9ydGFuY2UYByABKA4yFC5tbmVtZS52MS5JbXBvcnRhbmNlEhAKCGFnZW50X2lkGAggASgJEg8KB3Byb2plY3QYCSABKAkSEgoKc2Vzc2lvbl9pZBgKIAEoCRITCgt0b2tlbl9jb3VudBgLIAEoBSKhAQoSR2V0UHJvZmlsZVJlc3BvbnNlEiQKBWl0ZW1zGAEgAygLMhUubW5lbWUudjEuUHJvZmlsZUl0ZW0SDAoEdGV4dBgCIAEoCRITCgt0b2tlbl9jb3VudBgDIAEoBRIWCg5sZWZ0X291dF9jb3VudBgEIAEoBRIqCghtZXNzYWdlcxgFIAMoCzIYLm1uZW1lLnYxLkNvbnRleHRNZXNzYWdlIi0KBFRvZG8SEQoHY29udGVudBgBIAEoCUIAEhIKCHByaW9yaXR5GAIgASgFQgAiMwoIRGVjaXNpb24SEgoIZGVjaXNpb24YASABKAlCABITCglyYXRpb25hbGUYAiABKAlCACIzCg1Mb2NrZWRDb250ZXh0Eg8KBWxhYmVsGAEgASgJQgASEQoHdmVyc2lvbhgCIAEoCUIAIo4CCgxTbGVlcFJlcXVlc3QSFAoKc2Vzc2lvbl9pZBgBIAEoCUIAEhEKB3Byb2plY3QYAiABKAlCABISCghwcm9ncmVzcxgDIAMoCUIAEhkKD2NvbXBsZXRlZF90b2RvcxgEIAMoCUIAEiQKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvQgASJwoJZGVjaXNpb25zGAYgAygLMhIubW5lbWUudjEuRGVjaXNpb25CABIyCg9sb2NrZWRfY29udGV4dHMYByADKAsyFy5tbmVtZS52MS5Mb2NrZWRDb250ZXh0QgASDwoFZmlsZXMYCCADKAlCABISCghhZ2VudF9pZBgJIAEoCUIAIlgKDkNvbGxlY3RlZEVudHJ5EiQKBGtpbmQYASABKA4yFi5tbmVtZS52MS5IYW5kb3Zlckxpc3QSDQoFaW5kZXgYAiABKAUSEQoJZXZlbnRfaWRzGAMgAygJIqoDCghIYW5kb3ZlchISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3Byb2plY3QYAiABKAkSEAoIcHJvZ3Jlc3MYAyADKAkSFwoPY29tcGxldGVkX3RvZG9zGAQgAygJEiIKCm9wZW5fdG9kb3MYBSADKAsyDi5tbmVtZS52MS5Ub2RvEiUKCWRlY2lzaW9ucxgGIAMoCzISLm1uZW1lLnYxLkRlY2lzaW9uEjAKD2xvY2tlZF9jb250ZXh0cxgHIAMoCzIXLm1uZW1lLnYxLkxvY2tlZENvbnRleHQSDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSGAoQZHVyYXRpb25fc2Vjb25kcxgKIAEoAxIPCgdzdW1tYXJ5GAsgASgJEi4KCmNyZWF0ZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFnZW50X2lkGA0gASgJEhkKEXVucmVzb2x2ZWRfZXJyb3JzGA4gAygJEisKCWNvbGxlY3RlZBgPIAMoCzIYLm1uZW1lLnYxLkNvbGxlY3RlZEVudHJ5IkUKDVNsZWVwUmVzcG9uc2USJAoIaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIOCgZzdG9yZWQYAiABKAgi3AEKDVdha2VVcFJlcXVlc3QSFgoHcHJvamVjdBgBIAEoCUIASACIAQESDwoFbGltaXQYAiABKAVCABIXCghhZ2VudF9pZBgDIAEoCUIASAGIAQESHQoObWluX3NpbWlsYXJpdHkYBCABKAFCAEgCiAEBEhoKEndpdGhvdXRfZXhwZXJpZW5jZRgFIAEoCBIWCgd1c2VyX2lkGAYgASgJQgBIA4gBAUIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCEQoPX21pbl9zaW1pbGFyaXR5QgoKCF91c2VyX2lkIt0BCg5SZWxhdGVkU2Vzc2lvbhISCgpzZXNzaW9uX2lkGAEgASgJEg8KB3N1bW1hcnkYAiABKAkSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKc2ltaWxhcml0eRgEIAEoARIPCgdyZWNlbmN5GAUgASgBEhIKCmltcG9ydGFuY2UYBiABKAESDQoFc2NvcmUYByABKAESDQoFZmlsZXMYCCADKAkSDQoFdG9vbHMYCSADKAkSEAoIY29udGV4dHMYCiADKAkiWAoLV29ya1BhdHRlcm4SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkiqwEKClN1Z2dlc3Rpb24SDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRITCgtzZXNzaW9uX2lkcxgDIAMoCRIRCglldmVudF9pZHMYBCADKAkSEgoKbGVzc29uX2lkcxgFIAMoCRIWCg5yZWZsZWN0aW9uX2lkcxgGIAMoCRITCgtlcGlzb2RlX2lkcxgHIAMoCRIRCglza2lsbF9pZHMYCCADKAkiqwIKDldha2VVcFJlc3BvbnNlEikKDWxhc3RfaGFuZG92ZXIYASABKAsyEi5tbmVtZS52MS5IYW5kb3ZlchIpCgdyZWxhdGVkGAIgAygLMhgubW5lbWUudjEuUmVsYXRlZFNlc3Npb24SJwoIcGF0dGVybnMYAyADKAsyFS5tbmVtZS52MS5Xb3JrUGF0dGVybhIpCgtzdWdnZXN0aW9ucxgEIAMoCzIULm1uZW1lLnYxLlN1Z2dlc3Rpb24SDAoEdGV4dBgFIAEoCRIbChNzZXNzaW9uc19jb25zaWRlcmVkGAYgASgDEi4KDGxhc3Rfc3VtbWFyeRgHIAEoCzIYLm1uZW1lLnYxLlNlc3Npb25TdW1tYXJ5EhQKDG5vdF9jb21wYXJlZBgIIAEoCCLjAgoVU2VhcmNoU2Vzc2lvbnNSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASFgoHcHJvamVjdBgCIAEoCUIASACIAQESFwoIYWdlbnRfaWQYAyABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBCABKAlCAEgCiAEBEi4KCnN0YXJ0X3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgVsaW1pdBgHIAEoBUIAEhMKCW1pbl9zY29yZRgIIAEoAUIAEjIKDnJlZmVyZW5jZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgl0aW1lX3pvbmUYCiABKAlCAEIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWQilAEKDEZvdW5kU2Vzc2lvbhIiCgdzZXNzaW9uGAEgASgLMhEubW5lbWUudjEuU2Vzc2lvbhIpCgdzdW1tYXJ5GAIgASgLMhgubW5lbWUudjEuU2Vzc2lvblN1bW1hcnkSDQoFc2NvcmUYAyABKAESFwoKc2ltaWxhcml0eRgEIAEoAUgAiAEBQg0KC19zaW1pbGFyaXR5Im0KFlNlYXJjaFNlc3Npb25zUmVzcG9uc2USJwoHcmVzdWx0cxgBIAMoCzIWLm1uZW1lLnYxLkZvdW5kU2Vzc2lvbhIWCg5zZWFyY2hlZF9jb3VudBgCIAEoAxISCgp3b3Jkc19vbmx5GAMgASgIIpwCChJHZXRUaW1lbGluZVJlcXVlc3QSFgoHcHJvamVjdBgBIAEoCUIASACIAQESFwoIYWdlbnRfaWQYAiABKAlCAEgBiAEBEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgVsaW5rcxgFIAEoBUIAEhMKCXBhZ2Vfc2l6ZRgGIAEoBUIAEhQKCnBhZ2VfdG9rZW4YByABKAlCABIWCgd1c2VyX2lkGAggASgJQgBIAogBAUIKCghfcHJvamVjdEILCglfYWdlbnRfaWRCCgoIX3VzZXJfaWQiNQoLU2Vzc2lvbkxpbmsSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgpzaW1pbGFyaXR5GAIgASgBIoYBCg1UaW1lbGluZUVudHJ5EiIKB3Nlc3Npb24YASABKAsyES5tbmVtZS52MS5TZXNzaW9uEikKB3N1bW1hcnkYAiABKAsyGC5tbmVtZS52MS5TZXNzaW9uU3VtbWFyeRImCgdyZWxhdGVkGAMgAygLMhUubW5lbWUudjEuU2Vzc2lvbkxpbmsiWAoTR2V0VGltZWxpbmVSZXNwb25zZRIoCgdlbnRyaWVzGAEgAygLMhcubW5lbWUudjEuVGltZWxpbmVFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkqgQEKDUNvbnRleHRGb3JtYXQSHgoaQ09OVEVYVF9GT1JNQVRfVU5TUEVDSUZJRUQQABIbChdDT05URVhUX0ZPUk1BVF9NQVJLRE9XThABEhYKEkNPTlRFWFRfRk9STUFUX1hNTBACEhsKF0NPTlRFWFRfRk9STUFUX01FU1NBR0VTEAMqtAEKDkNvbnRleHRPdXRjb21lEh8KG0NPTlRFWFRfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhkKFUNPTlRFWFRfT1VUQ09NRV9GT1VORBABEiIKHkNPTlRFWFRfT1VUQ09NRV9OT1RISU5HX1NUT1JFRBACEiAKHENPTlRFWFRfT1VUQ09NRV9OT1RISU5HX1NVUkUQAxIgChxDT05URVhUX09VVENPTUVfTk9USElOR19GSVRTEAQqgAEKDVByb2ZpbGVSZWFzb24SHgoaUFJPRklMRV9SRUFTT05fVU5TUEVDSUZJRUQQABIZChVQUk9GSUxFX1JFQVNPTl9QSU5ORUQQARIZChVQUk9GSUxFX1JFQVNPTl9TVEFCTEUQAhIZChVQUk9GSUxFX1JFQVNPTl9SRUNFTlQQAyrlAQoMSGFuZG92ZXJMaXN0Eh0KGUhBTkRPVkVSX0xJU1RfVU5TUEVDSUZJRUQQABIaChZIQU5ET1ZFUl9MSVNUX1BST0dSRVNTEAESIQodSEFORE9WRVJfTElTVF9DT01QTEVURURfVE9ET1MQAhIcChhIQU5ET1ZFUl9MSVNUX09QRU5fVE9ET1MQAxIbChdIQU5ET1ZFUl9MSVNUX0RFQ0lTSU9OUxAEEhcKE0hBTkRPVkVSX0xJU1RfRklMRVMQBRIjCh9IQU5ET1ZFUl9MSVNUX1VOUkVTT0xWRURfRVJST1JTEAYy2gMKDkNvbnRleHRTZXJ2aWNlEkwKCkdldENvbnRleHQSGy5tbmVtZS52MS5HZXRDb250ZXh0UmVxdWVzdBocLm1uZW1lLnYxLkdldENvbnRleHRSZXNwb25zZSIDkAIBEkwKCkdldFByb2ZpbGUSGy5tbmVtZS52MS5HZXRQcm9maWxlUmVxdWVzdBocLm1uZW1lLnYxLkdldFByb2ZpbGVSZXNwb25zZSIDkAIBEj0KBVNsZWVwEhYubW5lbWUudjEuU2xlZXBSZXF1ZXN0GhcubW5lbWUudjEuU2xlZXBSZXNwb25zZSIDkAICEkAKBldha2VVcBIXLm1uZW1lLnYxLldha2VVcFJlcXVlc3QaGC5tbmVtZS52MS5XYWtlVXBSZXNwb25zZSIDkAIBElgKDlNlYXJjaFNlc3Npb25zEh8ubW5lbWUudjEuU2VhcmNoU2Vzc2lvbnNSZXF1ZXN0GiAubW5lbWUudjEuU2VhcmNoU2Vzc2lvbnNSZXNwb25zZSIDkAIBEk8KC0dldFRpbWVsaW5lEhwubW5lbWUudjEuR2V0VGltZWxpbmVSZXF1ZXN0Gh0ubW5lbWUudjEuR2V0VGltZWxpbmVSZXNwb25zZSIDkAIBGgBiBnByb3RvMw", [file_google_protobuf_timestamp, file_mneme_v1_common, file_mneme_v1_event_service, file_mneme_v1_learn_service, file_mneme_v1_reflection]);
 
 /**
  * SessionSummary says what happened in a session. It is made without a language
@@ -1494,6 +1496,381 @@ export const ContextItemSchema: GenMessage<ContextItem, {jsonType: ContextItemJs
   messageDesc(file_mneme_v1_context_service, 9);
 
 /**
+ * A request for a user's profile.
+ *
+ * @generated from message mneme.v1.GetProfileRequest
+ */
+export type GetProfileRequest = Message<"mneme.v1.GetProfileRequest"> & {
+  /**
+   * The user.
+   * Required; up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The most tokens that `text` may count; see `GetContextRequest.token_budget`.
+   * 1 to 100,000. Default: 1000.
+   *
+   * @generated from field: int32 token_budget = 2;
+   */
+  tokenBudget: number;
+
+  /**
+   * How `text` is written.
+   * Default: MARKDOWN.
+   *
+   * @generated from field: mneme.v1.ContextFormat format = 3;
+   */
+  format: ContextFormat;
+
+  /**
+   * What this agent remembers of the user, and what every agent does.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string agent_id = 4;
+   */
+  agentId?: string;
+
+  /**
+   * What is about the user on this project, and on none.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string project = 5;
+   */
+  project?: string;
+};
+
+/**
+ * A request for a user's profile.
+ *
+ * @generated from message mneme.v1.GetProfileRequest
+ */
+export type GetProfileRequestJson = {
+  /**
+   * The user.
+   * Required; up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId?: string;
+
+  /**
+   * The most tokens that `text` may count; see `GetContextRequest.token_budget`.
+   * 1 to 100,000. Default: 1000.
+   *
+   * @generated from field: int32 token_budget = 2;
+   */
+  tokenBudget?: number;
+
+  /**
+   * How `text` is written.
+   * Default: MARKDOWN.
+   *
+   * @generated from field: mneme.v1.ContextFormat format = 3;
+   */
+  format?: ContextFormatJson;
+
+  /**
+   * What this agent remembers of the user, and what every agent does.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string agent_id = 4;
+   */
+  agentId?: string;
+
+  /**
+   * What is about the user on this project, and on none.
+   * Up to 200 characters, on one line; not blank.
+   *
+   * @generated from field: optional string project = 5;
+   */
+  project?: string;
+};
+
+/**
+ * Describes the message mneme.v1.GetProfileRequest.
+ * Use `create(GetProfileRequestSchema)` to create a new message.
+ */
+export const GetProfileRequestSchema: GenMessage<GetProfileRequest, {jsonType: GetProfileRequestJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_context_service, 10);
+
+/**
+ * ProfileItem is a memory of a user.
+ *
+ * @generated from message mneme.v1.ProfileItem
+ */
+export type ProfileItem = Message<"mneme.v1.ProfileItem"> & {
+  /**
+   * The memory.
+   *
+   * @generated from field: string memory_id = 1;
+   */
+  memoryId: string;
+
+  /**
+   * What it says, whole.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * Why it is there.
+   *
+   * @generated from field: mneme.v1.ProfileReason reason = 3;
+   */
+  reason: ProfileReason;
+
+  /**
+   * When it began to hold.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp;
+
+  /**
+   * When it was said last; see `Memory.last_said`.
+   *
+   * @generated from field: google.protobuf.Timestamp last_said = 5;
+   */
+  lastSaid?: Timestamp;
+
+  /**
+   * On how many further days it was said again.
+   *
+   * @generated from field: int32 confirmed_count = 6;
+   */
+  confirmedCount: number;
+
+  /**
+   * How much it matters.
+   *
+   * @generated from field: mneme.v1.Importance importance = 7;
+   */
+  importance: Importance;
+
+  /**
+   * The agent that remembers it; empty: every agent.
+   *
+   * @generated from field: string agent_id = 8;
+   */
+  agentId: string;
+
+  /**
+   * The project it is about; may be empty.
+   *
+   * @generated from field: string project = 9;
+   */
+  project: string;
+
+  /**
+   * The session that it comes from, where its metadata tells: the text
+   * "session_id". May be empty.
+   *
+   * @generated from field: string session_id = 10;
+   */
+  sessionId: string;
+
+  /**
+   * Tokens that its line in the text counts.
+   *
+   * @generated from field: int32 token_count = 11;
+   */
+  tokenCount: number;
+};
+
+/**
+ * ProfileItem is a memory of a user.
+ *
+ * @generated from message mneme.v1.ProfileItem
+ */
+export type ProfileItemJson = {
+  /**
+   * The memory.
+   *
+   * @generated from field: string memory_id = 1;
+   */
+  memoryId?: string;
+
+  /**
+   * What it says, whole.
+   *
+   * @generated from field: string text = 2;
+   */
+  text?: string;
+
+  /**
+   * Why it is there.
+   *
+   * @generated from field: mneme.v1.ProfileReason reason = 3;
+   */
+  reason?: ProfileReasonJson;
+
+  /**
+   * When it began to hold.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: TimestampJson;
+
+  /**
+   * When it was said last; see `Memory.last_said`.
+   *
+   * @generated from field: google.protobuf.Timestamp last_said = 5;
+   */
+  lastSaid?: TimestampJson;
+
+  /**
+   * On how many further days it was said again.
+   *
+   * @generated from field: int32 confirmed_count = 6;
+   */
+  confirmedCount?: number;
+
+  /**
+   * How much it matters.
+   *
+   * @generated from field: mneme.v1.Importance importance = 7;
+   */
+  importance?: ImportanceJson;
+
+  /**
+   * The agent that remembers it; empty: every agent.
+   *
+   * @generated from field: string agent_id = 8;
+   */
+  agentId?: string;
+
+  /**
+   * The project it is about; may be empty.
+   *
+   * @generated from field: string project = 9;
+   */
+  project?: string;
+
+  /**
+   * The session that it comes from, where its metadata tells: the text
+   * "session_id". May be empty.
+   *
+   * @generated from field: string session_id = 10;
+   */
+  sessionId?: string;
+
+  /**
+   * Tokens that its line in the text counts.
+   *
+   * @generated from field: int32 token_count = 11;
+   */
+  tokenCount?: number;
+};
+
+/**
+ * Describes the message mneme.v1.ProfileItem.
+ * Use `create(ProfileItemSchema)` to create a new message.
+ */
+export const ProfileItemSchema: GenMessage<ProfileItem, {jsonType: ProfileItemJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_context_service, 11);
+
+/**
+ * The profile.
+ *
+ * @generated from message mneme.v1.GetProfileResponse
+ */
+export type GetProfileResponse = Message<"mneme.v1.GetProfileResponse"> & {
+  /**
+   * The memories, in their order.
+   *
+   * @generated from field: repeated mneme.v1.ProfileItem items = 1;
+   */
+  items: ProfileItem[];
+
+  /**
+   * The items as one text for a prompt, each on a line with its date, where it
+   * comes from, its id and why it is there: quoted and escaped, data and never
+   * instruction. Empty without items.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * Tokens that `text` counts.
+   *
+   * @generated from field: int32 token_count = 3;
+   */
+  tokenCount: number;
+
+  /**
+   * Memories of the user that hold now and are not there; what says the same in
+   * other memories' words is not counted. 0 without items: nothing is known.
+   *
+   * @generated from field: int32 left_out_count = 4;
+   */
+  leftOutCount: number;
+
+  /**
+   * For CONTEXT_FORMAT_MESSAGES: the text as messages.
+   *
+   * @generated from field: repeated mneme.v1.ContextMessage messages = 5;
+   */
+  messages: ContextMessage[];
+};
+
+/**
+ * The profile.
+ *
+ * @generated from message mneme.v1.GetProfileResponse
+ */
+export type GetProfileResponseJson = {
+  /**
+   * The memories, in their order.
+   *
+   * @generated from field: repeated mneme.v1.ProfileItem items = 1;
+   */
+  items?: ProfileItemJson[];
+
+  /**
+   * The items as one text for a prompt, each on a line with its date, where it
+   * comes from, its id and why it is there: quoted and escaped, data and never
+   * instruction. Empty without items.
+   *
+   * @generated from field: string text = 2;
+   */
+  text?: string;
+
+  /**
+   * Tokens that `text` counts.
+   *
+   * @generated from field: int32 token_count = 3;
+   */
+  tokenCount?: number;
+
+  /**
+   * Memories of the user that hold now and are not there; what says the same in
+   * other memories' words is not counted. 0 without items: nothing is known.
+   *
+   * @generated from field: int32 left_out_count = 4;
+   */
+  leftOutCount?: number;
+
+  /**
+   * For CONTEXT_FORMAT_MESSAGES: the text as messages.
+   *
+   * @generated from field: repeated mneme.v1.ContextMessage messages = 5;
+   */
+  messages?: ContextMessageJson[];
+};
+
+/**
+ * Describes the message mneme.v1.GetProfileResponse.
+ * Use `create(GetProfileResponseSchema)` to create a new message.
+ */
+export const GetProfileResponseSchema: GenMessage<GetProfileResponse, {jsonType: GetProfileResponseJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_context_service, 12);
+
+/**
  * Todo is something to do.
  *
  * @generated from message mneme.v1.Todo
@@ -1544,7 +1921,7 @@ export type TodoJson = {
  * Use `create(TodoSchema)` to create a new message.
  */
 export const TodoSchema: GenMessage<Todo, {jsonType: TodoJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 10);
+  messageDesc(file_mneme_v1_context_service, 13);
 
 /**
  * Decision is something that was decided, and why.
@@ -1597,7 +1974,7 @@ export type DecisionJson = {
  * Use `create(DecisionSchema)` to create a new message.
  */
 export const DecisionSchema: GenMessage<Decision, {jsonType: DecisionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 11);
+  messageDesc(file_mneme_v1_context_service, 14);
 
 /**
  * LockedContext names a context that was pinned during the session.
@@ -1650,7 +2027,7 @@ export type LockedContextJson = {
  * Use `create(LockedContextSchema)` to create a new message.
  */
 export const LockedContextSchema: GenMessage<LockedContext, {jsonType: LockedContextJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 12);
+  messageDesc(file_mneme_v1_context_service, 15);
 
 /**
  * A request to store a handover. What is given wins over what is collected:
@@ -1825,7 +2202,7 @@ export type SleepRequestJson = {
  * Use `create(SleepRequestSchema)` to create a new message.
  */
 export const SleepRequestSchema: GenMessage<SleepRequest, {jsonType: SleepRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 13);
+  messageDesc(file_mneme_v1_context_service, 16);
 
 /**
  * CollectedEntry is an entry of a handover that was collected from the session's
@@ -1890,7 +2267,7 @@ export type CollectedEntryJson = {
  * Use `create(CollectedEntrySchema)` to create a new message.
  */
 export const CollectedEntrySchema: GenMessage<CollectedEntry, {jsonType: CollectedEntryJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 14);
+  messageDesc(file_mneme_v1_context_service, 17);
 
 /**
  * Handover is what one session leaves for the next. What `collected` does not
@@ -2127,7 +2504,7 @@ export type HandoverJson = {
  * Use `create(HandoverSchema)` to create a new message.
  */
 export const HandoverSchema: GenMessage<Handover, {jsonType: HandoverJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 15);
+  messageDesc(file_mneme_v1_context_service, 18);
 
 /**
  * The stored handover.
@@ -2178,7 +2555,7 @@ export type SleepResponseJson = {
  * Use `create(SleepResponseSchema)` to create a new message.
  */
 export const SleepResponseSchema: GenMessage<SleepResponse, {jsonType: SleepResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 16);
+  messageDesc(file_mneme_v1_context_service, 19);
 
 /**
  * A request to wake up.
@@ -2297,7 +2674,7 @@ export type WakeUpRequestJson = {
  * Use `create(WakeUpRequestSchema)` to create a new message.
  */
 export const WakeUpRequestSchema: GenMessage<WakeUpRequest, {jsonType: WakeUpRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 17);
+  messageDesc(file_mneme_v1_context_service, 20);
 
 /**
  * RelatedSession is a past session that resembles the last one.
@@ -2458,7 +2835,7 @@ export type RelatedSessionJson = {
  * Use `create(RelatedSessionSchema)` to create a new message.
  */
 export const RelatedSessionSchema: GenMessage<RelatedSession, {jsonType: RelatedSessionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 18);
+  messageDesc(file_mneme_v1_context_service, 21);
 
 /**
  * WorkPattern is something that recurs in the last session and its related ones.
@@ -2537,7 +2914,7 @@ export type WorkPatternJson = {
  * Use `create(WorkPatternSchema)` to create a new message.
  */
 export const WorkPatternSchema: GenMessage<WorkPattern, {jsonType: WorkPatternJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 19);
+  messageDesc(file_mneme_v1_context_service, 22);
 
 /**
  * Suggestion is a next step that the evidence points to.
@@ -2672,7 +3049,7 @@ export type SuggestionJson = {
  * Use `create(SuggestionSchema)` to create a new message.
  */
 export const SuggestionSchema: GenMessage<Suggestion, {jsonType: SuggestionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 20);
+  messageDesc(file_mneme_v1_context_service, 23);
 
 /**
  * What an agent needs at the start of a session.
@@ -2813,7 +3190,7 @@ export type WakeUpResponseJson = {
  * Use `create(WakeUpResponseSchema)` to create a new message.
  */
 export const WakeUpResponseSchema: GenMessage<WakeUpResponse, {jsonType: WakeUpResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 21);
+  messageDesc(file_mneme_v1_context_service, 24);
 
 /**
  * A request to search sessions. Filters that are left out do not filter; given ones must
@@ -2994,7 +3371,7 @@ export type SearchSessionsRequestJson = {
  * Use `create(SearchSessionsRequestSchema)` to create a new message.
  */
 export const SearchSessionsRequestSchema: GenMessage<SearchSessionsRequest, {jsonType: SearchSessionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 22);
+  messageDesc(file_mneme_v1_context_service, 25);
 
 /**
  * FoundSession is a session and how well it fits.
@@ -3071,7 +3448,7 @@ export type FoundSessionJson = {
  * Use `create(FoundSessionSchema)` to create a new message.
  */
 export const FoundSessionSchema: GenMessage<FoundSession, {jsonType: FoundSessionJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 23);
+  messageDesc(file_mneme_v1_context_service, 26);
 
 /**
  * The sessions found.
@@ -3136,7 +3513,7 @@ export type SearchSessionsResponseJson = {
  * Use `create(SearchSessionsResponseSchema)` to create a new message.
  */
 export const SearchSessionsResponseSchema: GenMessage<SearchSessionsResponse, {jsonType: SearchSessionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 24);
+  messageDesc(file_mneme_v1_context_service, 27);
 
 /**
  * A request for a timeline.
@@ -3281,7 +3658,7 @@ export type GetTimelineRequestJson = {
  * Use `create(GetTimelineRequestSchema)` to create a new message.
  */
 export const GetTimelineRequestSchema: GenMessage<GetTimelineRequest, {jsonType: GetTimelineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 25);
+  messageDesc(file_mneme_v1_context_service, 28);
 
 /**
  * SessionLink links a session to an earlier one that it resembles.
@@ -3330,7 +3707,7 @@ export type SessionLinkJson = {
  * Use `create(SessionLinkSchema)` to create a new message.
  */
 export const SessionLinkSchema: GenMessage<SessionLink, {jsonType: SessionLinkJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 26);
+  messageDesc(file_mneme_v1_context_service, 29);
 
 /**
  * TimelineEntry is a session in the timeline.
@@ -3393,7 +3770,7 @@ export type TimelineEntryJson = {
  * Use `create(TimelineEntrySchema)` to create a new message.
  */
 export const TimelineEntrySchema: GenMessage<TimelineEntry, {jsonType: TimelineEntryJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 27);
+  messageDesc(file_mneme_v1_context_service, 30);
 
 /**
  * A page of a timeline.
@@ -3442,7 +3819,7 @@ export type GetTimelineResponseJson = {
  * Use `create(GetTimelineResponseSchema)` to create a new message.
  */
 export const GetTimelineResponseSchema: GenMessage<GetTimelineResponse, {jsonType: GetTimelineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_context_service, 28);
+  messageDesc(file_mneme_v1_context_service, 31);
 
 /**
  * ContextFormat is how a context is written.
@@ -3548,6 +3925,54 @@ export const ContextOutcomeSchema: GenEnum<ContextOutcome, ContextOutcomeJson> =
   enumDesc(file_mneme_v1_context_service, 1);
 
 /**
+ * ProfileReason is why a memory is in its user's profile.
+ *
+ * @generated from enum mneme.v1.ProfileReason
+ */
+export enum ProfileReason {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: PROFILE_REASON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is pinned.
+   *
+   * @generated from enum value: PROFILE_REASON_PINNED = 1;
+   */
+  PINNED = 1,
+
+  /**
+   * It is important, or was said again on two further days or more.
+   *
+   * @generated from enum value: PROFILE_REASON_STABLE = 2;
+   */
+  STABLE = 2,
+
+  /**
+   * It is among the last that were said.
+   *
+   * @generated from enum value: PROFILE_REASON_RECENT = 3;
+   */
+  RECENT = 3,
+}
+
+/**
+ * ProfileReason is why a memory is in its user's profile.
+ *
+ * @generated from enum mneme.v1.ProfileReason
+ */
+export type ProfileReasonJson = "PROFILE_REASON_UNSPECIFIED" | "PROFILE_REASON_PINNED" | "PROFILE_REASON_STABLE" | "PROFILE_REASON_RECENT";
+
+/**
+ * Describes the enum mneme.v1.ProfileReason.
+ */
+export const ProfileReasonSchema: GenEnum<ProfileReason, ProfileReasonJson> = /*@__PURE__*/
+  enumDesc(file_mneme_v1_context_service, 2);
+
+/**
  * HandoverList is one of a handover's lists.
  *
  * @generated from enum mneme.v1.HandoverList
@@ -3614,7 +4039,7 @@ export type HandoverListJson = "HANDOVER_LIST_UNSPECIFIED" | "HANDOVER_LIST_PROG
  * Describes the enum mneme.v1.HandoverList.
  */
 export const HandoverListSchema: GenEnum<HandoverList, HandoverListJson> = /*@__PURE__*/
-  enumDesc(file_mneme_v1_context_service, 2);
+  enumDesc(file_mneme_v1_context_service, 3);
 
 /**
  * ContextService links sessions: it finds those that bear on a topic, hands one
@@ -3644,6 +4069,30 @@ export const ContextService: GenService<{
     methodKind: "unary";
     input: typeof GetContextRequestSchema;
     output: typeof GetContextResponseSchema;
+  },
+  /**
+   * Returns what is known of a user, as one text that fits a budget of tokens:
+   * the memories of the user that hold now, i.e. that began to hold and that
+   * nothing supersedes. Pinned ones come first; then stable ones, those of
+   * importance HIGH or CRITICAL or that were said again on two further days or
+   * more, by importance, then by the number of these days; then the others, the
+   * latest first. Each is there whole or not at all. What is of another user or
+   * of none is not there.
+   *
+   * No language model takes part, and the order in which memories arrived makes
+   * no difference: of what stands equal the last said comes first, then what a
+   * hash of the text decides.
+   *
+   * Also called: `profile`, in the clients.
+   * Scope: read. Repeatable: yes, it changes nothing.
+   * Errors: INVALID_ARGUMENT.
+   *
+   * @generated from rpc mneme.v1.ContextService.GetProfile
+   */
+  getProfile: {
+    methodKind: "unary";
+    input: typeof GetProfileRequestSchema;
+    output: typeof GetProfileResponseSchema;
   },
   /**
    * Stores a handover at the end of a session, ends the session if it is still
