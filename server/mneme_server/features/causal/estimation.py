@@ -111,13 +111,14 @@ class Problem:
         as many had not.
 
         Where tasks repeat and enough were tried both ways, each is compared with itself alone: by
-        least squares with an effect of each task.
+        least squares with an effect of each task. As long as some were, but too few, nothing is
+        estimated: tasks that were tried the one way may be the hard ones.
         """
         if self._mostly_repeated:
             both, having, lacking = self._tried(treated)
             if both >= LEAST_TASKS:
                 return self._within_tasks(treated)
-            if min(having, lacking) < LEAST_TASKS:
+            if both or min(having, lacking) < LEAST_TASKS:
                 arms = int(treated.sum()), int((~treated).sum())
                 return CauseEstimates(0.0, *arms, None)
         chances = self._propensities(treated)
