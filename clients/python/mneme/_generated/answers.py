@@ -1098,6 +1098,11 @@ class ContextItem(Answer[context_service_pb2.ContextItem], of=context_service_pb
     rest; the ready text says "part of" before what it is.
     """
 
+    pinned: bool
+    """Whether it is there because it is pinned: see `GetContextResponse.items`.
+    Its `worth` is then 0 unless it bears on the topic besides.
+    """
+
 
 class ContextMessage(
     Answer[context_service_pb2.ContextMessage], of=context_service_pb2.ContextMessage
@@ -3118,14 +3123,18 @@ class GetContextResponse(
 
     items: list[ContextItem]
     """What the text is made of, the strongest first: items of every kind, ranked
-    against each other, as many as fit `token_budget`, each whole.
+    against each other, as many as fit `token_budget`, each whole. With a
+    `user_id` the user's pinned memories come first, whether or not they bear on
+    the topic, as many as fit a quarter of the budget; they pass the other
+    filters. What else is in the user's profile is there only for what it is
+    worth to the topic.
     """
 
     token_count: int
     """Tokens that `text` counts; see `GetContextRequest.token_budget`."""
 
     left_out_count: int
-    """Items that bear on the topic and did not fit."""
+    """Items that bear on the topic, or are pinned, and did not fit."""
 
     messages: list[ContextMessage]
     """For CONTEXT_FORMAT_MESSAGES: the text as messages."""

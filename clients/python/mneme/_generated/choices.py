@@ -94,6 +94,7 @@ ContextOutcomeChoice = Literal[
     "nothing_stored",
     "nothing_sure",
     "nothing_fits",
+    "only_pinned",
 ]
 
 ConvergenceStatusChoice = Literal[

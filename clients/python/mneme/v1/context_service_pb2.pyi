@@ -31,6 +31,7 @@ class ContextOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CONTEXT_OUTCOME_NOTHING_STORED: _ClassVar[ContextOutcome]
     CONTEXT_OUTCOME_NOTHING_SURE: _ClassVar[ContextOutcome]
     CONTEXT_OUTCOME_NOTHING_FITS: _ClassVar[ContextOutcome]
+    CONTEXT_OUTCOME_ONLY_PINNED: _ClassVar[ContextOutcome]
 
 class ProfileReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -57,6 +58,7 @@ CONTEXT_OUTCOME_FOUND: ContextOutcome
 CONTEXT_OUTCOME_NOTHING_STORED: ContextOutcome
 CONTEXT_OUTCOME_NOTHING_SURE: ContextOutcome
 CONTEXT_OUTCOME_NOTHING_FITS: ContextOutcome
+CONTEXT_OUTCOME_ONLY_PINNED: ContextOutcome
 PROFILE_REASON_UNSPECIFIED: ProfileReason
 PROFILE_REASON_PINNED: ProfileReason
 PROFILE_REASON_STABLE: ProfileReason
@@ -252,7 +254,7 @@ class ContextAttempts(_message.Message):
     def __init__(self, task: _Optional[str] = ..., tried_count: _Optional[int] = ..., succeeded_count: _Optional[int] = ..., failed_count: _Optional[int] = ..., differed: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ContextItem(_message.Message):
-    __slots__ = ("kind", "source_id", "text", "timestamp", "worth", "similarity", "session_id", "role", "token_count", "attempts", "excerpt")
+    __slots__ = ("kind", "source_id", "text", "timestamp", "worth", "similarity", "session_id", "role", "token_count", "attempts", "excerpt", "pinned")
     KIND_FIELD_NUMBER: _ClassVar[int]
     SOURCE_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -264,6 +266,7 @@ class ContextItem(_message.Message):
     TOKEN_COUNT_FIELD_NUMBER: _ClassVar[int]
     ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     EXCERPT_FIELD_NUMBER: _ClassVar[int]
+    PINNED_FIELD_NUMBER: _ClassVar[int]
     kind: str
     source_id: str
     text: str
@@ -275,7 +278,8 @@ class ContextItem(_message.Message):
     token_count: int
     attempts: ContextAttempts
     excerpt: bool
-    def __init__(self, kind: _Optional[str] = ..., source_id: _Optional[str] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worth: _Optional[float] = ..., similarity: _Optional[float] = ..., session_id: _Optional[str] = ..., role: _Optional[str] = ..., token_count: _Optional[int] = ..., attempts: _Optional[_Union[ContextAttempts, _Mapping]] = ..., excerpt: _Optional[bool] = ...) -> None: ...
+    pinned: bool
+    def __init__(self, kind: _Optional[str] = ..., source_id: _Optional[str] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., worth: _Optional[float] = ..., similarity: _Optional[float] = ..., session_id: _Optional[str] = ..., role: _Optional[str] = ..., token_count: _Optional[int] = ..., attempts: _Optional[_Union[ContextAttempts, _Mapping]] = ..., excerpt: _Optional[bool] = ..., pinned: _Optional[bool] = ...) -> None: ...
 
 class GetProfileRequest(_message.Message):
     __slots__ = ("user_id", "token_budget", "format", "agent_id", "project")

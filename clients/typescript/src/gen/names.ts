@@ -204,7 +204,8 @@ export type ContextOutcomeName =
   | "found"
   | "nothing_stored"
   | "nothing_sure"
-  | "nothing_fits";
+  | "nothing_fits"
+  | "only_pinned";
 
 /** Names of ProfileReason, in lower case. */
 export type ProfileReasonName =

@@ -8,7 +8,7 @@ escaped, and nothing of it passes for a heading, a tag or an instruction.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from xml.sax.saxutils import escape, quoteattr
 
@@ -30,6 +30,8 @@ from mneme_server.features.learn.model import (
 )
 from mneme_server.features.recall.model import Recalled
 
+_PINNED_SHARE = 4
+"""What is pinned takes a quarter of the budget at most: the rest is for the request."""
 _PER_TOKEN = 4
 """ASCII characters that count as a token: what English takes with the usual tokenizers."""
 _SHOWN_WHOLE = 1_600
@@ -53,6 +55,7 @@ class ContextOutcome(Enum):
     NOTHING_STORED = "nothing stored"
     NOTHING_SURE = "nothing sure enough"
     NOTHING_FITS = "nothing fits"
+    ONLY_PINNED = "only what is pinned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class ContextItem:
     `kind` is a kind of memory. `text` is what it says, whole; of a long one an `excerpt`: what
     bears on the request, with what stands next to it. `worth` is recall's score, 0 to 1, by which
     items of all kinds are ranked; `similarity` the cosine if it is known. `said_by` is the role
-    that said it, `note` what else is to be told of it beside its source.
+    that said it, `note` what else is to be told of it beside its source; `pinned` that it is there
+    whatever it is worth.
     """
 
     kind: str
@@ -76,6 +80,7 @@ class ContextItem:
     attempts: Attempts | None = None
     excerpt: bool = False
     note: str = ""
+    pinned: bool = False
 
     @property
     def day(self) -> str:
@@ -123,10 +128,36 @@ def tokens_of(text: str) -> int:
     return -(-plain // _PER_TOKEN) + len(text) - plain
 
 
-def compose(items: Iterable[ContextItem], budget: int, written: ContextFormat) -> Composition:
-    """Return the context that the items make, the strongest first; of equal ones the latest."""
-    in_order = sorted(items, key=lambda one: (-one.worth, -one.at_us, one.kind, one.id))
-    return in_turn(in_order, budget, written)
+def compose(
+    items: Iterable[ContextItem],
+    budget: int,
+    written: ContextFormat,
+    pinned: Sequence[ContextItem] = (),
+) -> Composition:
+    """Return the context that the items make, the strongest first; of equal ones the latest.
+
+    Before them come those that are `pinned`, in their order, as many as fit their share of the
+    budget; a pinned one among the items that does not fit it stands where its worth puts it.
+    """
+    items = list(items)
+    found = {(one.kind, one.id): one for one in items}
+    first = [_worth_of(found.get((one.kind, one.id)), one) for one in pinned]
+    first = [one.item for one in in_turn(first, budget // _PINNED_SHARE, written).items]
+    there = {(one.kind, one.id) for one in first}
+    rest = [one for one in items if (one.kind, one.id) not in there]
+    rest.sort(key=lambda one: (-one.worth, -one.at_us, one.kind, one.id))
+    composed = in_turn([*first, *rest], budget, written)
+    unfit = sum((one.kind, one.id) not in there | found.keys() for one in pinned)
+    outcome = composed.outcome
+    if first and not found:
+        outcome = ContextOutcome.ONLY_PINNED
+    return replace(composed, left_out=composed.left_out + unfit, outcome=outcome)
+
+
+def _worth_of(found: ContextItem | None, pinned: ContextItem) -> ContextItem:
+    if found is None:
+        return pinned
+    return replace(pinned, worth=found.worth, similarity=found.similarity)
 
 
 def in_turn(in_order: Sequence[ContextItem], budget: int, written: ContextFormat) -> Composition:

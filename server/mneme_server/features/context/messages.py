@@ -178,6 +178,7 @@ def _context_item(fitted: FittedItem) -> pb.ContextItem:
         role=item.said_by,
         token_count=fitted.tokens,
         attempts=None if item.attempts is None else _attempts(item.attempts),
+        pinned=item.pinned,
         excerpt=item.excerpt,
     )
 

@@ -7,12 +7,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 
 from mneme_server.common import turns
 from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.items import ContextFormat, ContextItem, in_turn
+from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.memory.model import MEMORY, Importance, Memory, OfUser
 from mneme_server.features.memory.store import SqlMemories
 
@@ -87,6 +89,21 @@ def profile(unit: CorpusUnit, whose: OfUser, budget: int, written: ContextFormat
     return Profile(items, composed.text, composed.tokens, total - len(items) - repeated)
 
 
+def pinned_for(unit: CorpusUnit, filter_: ActivityFilter, budget: int) -> list[ContextItem]:
+    """Return what is pinned for the user of a filter and passes it, in the order of the profile, as
+    items of a context; nothing without a user. No more is read than the budget could hold."""
+    if not filter_.user_id:
+        return []
+    whose = OfUser(filter_.user_id, filter_.agent_id, filter_.project, shared=filter_.shared)
+    memories = unit.get(SqlMemories).profile(whose, now_us(), budget // _LINE + 1)
+    return [
+        item_of(one)
+        for one in takewhile(lambda one: one.pinned, memories)
+        if (filter_.start_us is None or one.since_us >= filter_.start_us)
+        and (filter_.end_us is None or one.since_us < filter_.end_us)
+    ]
+
+
 def item_of(memory: Memory) -> ContextItem:
     """Return a memory of a profile as an item of a context."""
     return ContextItem(
@@ -97,6 +114,7 @@ def item_of(memory: Memory) -> ContextItem:
         worth=0.0,
         session_id=session_of(memory),
         note=_note(memory),
+        pinned=memory.pinned,
     )
 
 

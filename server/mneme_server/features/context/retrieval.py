@@ -29,6 +29,7 @@ from mneme_server.features.context.items import (
 from mneme_server.features.context.key_events import key_events
 from mneme_server.features.context.learned import Learned, bears_on
 from mneme_server.features.context.model import SESSION, ContextSession, PastSession
+from mneme_server.features.context.profile import pinned_for
 from mneme_server.features.context.sessions import document_filter, load, recency
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import ActivityFilter, active_us
@@ -148,6 +149,7 @@ class GetContext:
                 recorded_in = {one.document.session_id for one in events}
                 sessions_of = unit.get(SqlSessions).get_many(recorded_in)
                 of_agents = {key for key, one in sessions_of.items() if not one.system}
+                pinned = pinned_for(unit, filter_, wanted.budget)
             sessions = self._with_events(tenant, topic, sessions, candidates, filter_)
         learned = self.learned
         lessons = learned.lessons_on(
@@ -179,8 +181,8 @@ class GetContext:
                 *map(attempt_item, attempts),
                 *map(skill_item, skills),
             ]
-            composition = compose(items, wanted.budget, wanted.written)
-        if not items and not self._stores(tenant_id):
+            composition = compose(items, wanted.budget, wanted.written, pinned)
+        if not (items or pinned) and not self._stores(tenant_id):
             composition = replace(composition, outcome=ContextOutcome.NOTHING_STORED)
         return FoundContext(
             sessions=sessions,

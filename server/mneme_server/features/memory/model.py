@@ -200,11 +200,13 @@ class MemoryFilter:
 @dataclass(frozen=True, slots=True)
 class OfUser:
     """Whose profile: a user's, of what this agent and every agent remembers, about this project and
-    none; "" for whichever agent and project."""
+    none; "" for whichever agent and project. If not `shared`, of the agent and project alone.
+    """
 
     user_id: str
     agent_id: str = ""
     project: str = ""
+    shared: bool = True
 
 
 class MemoryPart(Enum):

@@ -355,7 +355,7 @@ class SqlMemories:
         ]
         for column, name in ((columns.agent_id, whose.agent_id), (columns.project, whose.project)):
             if name:
-                conditions.append(unindexed(column).in_(("", name)))
+                conditions.append(unindexed(column).in_(("", name) if whose.shared else (name,)))
         return conditions
 
     def ids(self, filter_: MemoryFilter) -> Sequence[str]:

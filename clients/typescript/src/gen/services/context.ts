@@ -33,9 +33,10 @@ export interface ContextMethods {
    * a budget of tokens: memories and what was said, past sessions, lessons,
    * reflections, episodes and skills, ranked against each other. What was
    * replaced is left out; several attempts at one task are one item. Silent where
-   * nothing is sure enough. Sessions, lessons, reflections, episodes and skills
-   * are answered as data, too, sessions with their key events and ranked by
-   * relevance and recency.
+   * nothing is sure enough, except for what is pinned for the user: a memory
+   * that somebody pinned is meant to be read whatever the topic. Sessions,
+   * lessons, reflections, episodes and skills are answered as data, too, sessions
+   * with their key events and ranked by relevance and recency.
    *
    * Also called: `context`, in the clients.
    * Scope: read. Repeatable: yes, it changes nothing.
@@ -47,9 +48,10 @@ export interface ContextMethods {
    * a budget of tokens: memories and what was said, past sessions, lessons,
    * reflections, episodes and skills, ranked against each other. What was
    * replaced is left out; several attempts at one task are one item. Silent where
-   * nothing is sure enough. Sessions, lessons, reflections, episodes and skills
-   * are answered as data, too, sessions with their key events and ranked by
-   * relevance and recency.
+   * nothing is sure enough, except for what is pinned for the user: a memory
+   * that somebody pinned is meant to be read whatever the topic. Sessions,
+   * lessons, reflections, episodes and skills are answered as data, too, sessions
+   * with their key events and ranked by relevance and recency.
    *
    * Also called: `context`, in the clients.
    * Scope: read. Repeatable: yes, it changes nothing.
