@@ -14,6 +14,7 @@ from mneme_server.features.events.event_types import EventPart, playing
 from mneme_server.features.events.history import Column, HistoryReader
 from mneme_server.features.reflect.calls import Calls
 from mneme_server.features.reflect.history import History, Ints, SessionColumns, kind_is
+from mneme_server.features.reflect.wording import plural
 from mneme_server.statistics.association import LEAST_CLUSTERS, Likeness
 from mneme_server.statistics.inference import Floats
 
@@ -58,6 +59,16 @@ class Circumstances:
     def tasks_if_repeated(self, sessions: Ints) -> int:
         """Return of how many tasks sessions are, 0 where tasks do not repeat."""
         return len(np.unique(self.task[sessions])) if self.repeats else 0
+
+    def untested(self) -> list[str]:
+        """Return the note that sessions are of too few tasks for a test, if they are."""
+        tasks = len(np.unique(self.task))
+        if not self.repeats or tasks >= LEAST_CLUSTERS:
+            return []
+        return [
+            f"the sessions are of {plural(tasks, 'task')}, and attempts at one task are alike: what"
+            f" goes with what is counted, and tested only from {LEAST_CLUSTERS} tasks on"
+        ]
 
     def likenesses(self, chosen: Ints, least: int, *, within: bool = True) -> list[Likeness]:
         """Return the ways in which sessions (k,) may be alike: by task, and by user.

@@ -162,7 +162,7 @@ def error_patterns(
             f" {'was' if tests == 1 else 'were'} tested"
         )
     if result.error_count:
-        findings.notes += untold(history.sessions)
+        findings.notes += untold(history.sessions) + known.untested()
     return findings
 
 

@@ -115,7 +115,7 @@ def tool_sequences(
     return AnalysisFindings(
         result,
         sequence_insights(result),
-        notes=history.notes + _notes(families, calls, history, params),
+        notes=history.notes + _notes(families, calls, history, params) + known.untested(),
         caps=[
             f"only the {MAX_TESTED:,} sequences of a length that occur in the most sessions were"
             " tested"

@@ -270,3 +270,18 @@ def test_labels_that_say_how_a_session_ended_hide_nothing_that_goes_with_it() ->
         found.append([one.summary for one in found_in(record).insights])
     assert found[0] == found[1]
     assert any(one.startswith("Sessions with deploy fail more often") for one in found[0])
+
+
+def test_that_tasks_are_too_few_for_a_test_is_told() -> None:
+    def notes(tasks: int) -> list[str]:
+        record = Record()
+        for number in range(60):
+            at = 60.0 * number
+            said = {"task_id": f"task-{number % tasks}", "reward": float(number % 2)}
+            name = record.session(f"s{number:02d}", at=at, **said)
+            record.call(name, "read" if number % 3 else "edit", at)
+        return [note for note in found_in(record).notes if "tested only from" in note]
+
+    (told,) = notes(4)
+    assert told.startswith("the sessions are of 4 tasks, and attempts at one task are alike")
+    assert notes(20) == []
