@@ -7,10 +7,10 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import structlog
@@ -37,6 +37,7 @@ from mneme_server.engine.cluster.placements import (
 from mneme_server.engine.corpus.document import DocumentFilter
 from mneme_server.engine.corpus.ports import Matrix
 from mneme_server.engine.corpus.tenant_store import TenantStore, TenantStores
+from mneme_server.engine.store.sqlite_store import SqliteTenantStore
 from mneme_server.engine.store.tenant_copy import (
     CaughtUp,
     Content,
@@ -298,26 +299,6 @@ class LiveMoveResult:
     checks: Mapping[str, str]
 
 
-class ChangeTrackingStore(TenantStore[Unit], Protocol):
-    """A store that can be copied while it is written."""
-
-    def note_changes(self) -> None:
-        """Note from now on which rows change."""
-        ...
-
-    def notes_changes(self) -> bool:
-        """Tell whether that is noted, and was since `note_changes`."""
-        ...
-
-    def end_notes(self) -> None:
-        """Note nothing any more."""
-        ...
-
-    def frozen(self) -> AbstractContextManager[TenantStore[Unit]]:
-        """Lend the store as it is when the block first reads."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class LiveMove:
     """Moves tenants between the databases of this server while they are served and written.
@@ -456,11 +437,11 @@ class LiveMove:
         refused_s = time.monotonic() - began
         return LiveMoveResult(rows, before.rows + last.rows, refused_s, found)
 
-    def _source(self, tenant_id: str) -> ChangeTrackingStore:
-        return cast(ChangeTrackingStore, self.stores.at(HOME).open(tenant_id))
+    def _source(self, tenant_id: str) -> SqliteTenantStore:
+        return cast(SqliteTenantStore, self.stores.at(HOME).open(tenant_id))
 
     def _copied(
-        self, tenant_id: str, source: ChangeTrackingStore, target: TenantStore[Unit], step: Step
+        self, tenant_id: str, source: SqliteTenantStore, target: TenantStore[Unit], step: Step
     ) -> tuple[CaughtUp, Mapping[str, str]]:
         """Copy all, catch up, and compare what there was at one moment; return what is copied, and
         what the checks found."""

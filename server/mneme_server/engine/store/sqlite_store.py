@@ -182,6 +182,7 @@ class FrozenStore:
     """
 
     memory_bytes = 0
+    scan = None
 
     def __init__(self, connection: Connection, tenant_id: str, schema: TenantSchema) -> None:
         self._connection, self._tenant_id, self._schema = connection, tenant_id, schema

@@ -6,14 +6,15 @@ They take long: each may be interrupted anywhere, and nothing is left half done.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.errors import FailedPrecondition, NotFound, Reason, Unavailable
 from mneme_server.common.identity import new_id
 from mneme_server.engine.cluster.moves import LiveMove
+from mneme_server.engine.reindexing import Reindexer
 from mneme_server.features.admin.ports import Backup, TenantBackups
 from mneme_server.features.admin.tenants import Tenants
 from mneme_server.features.operations.model import OperationTask
@@ -110,32 +111,11 @@ class DeleteTenant:
         self.tenants.leave(tenant_id, kept["created_us"])
 
 
-class TenantEmbedding(Protocol):
-    """Embeds a tenant's memories again."""
-
-    def begin(self, tenant_id: str, commit: Callable[[], None]) -> None:
-        """Queue all memories for the model that runs, and drop the indexes of the former one.
-        `commit` is called before anything is changed, and may raise to stop it.
-
-        Raises:
-            Unavailable: calls of the tenant went on for too long; nothing was changed.
-        """
-        ...
-
-    def left(self, tenant_id: str) -> int:
-        """Return how many memories wait to be embedded; wait a moment for some of them."""
-        ...
-
-    def count(self, tenant_id: str) -> tuple[int, str]:
-        """Return how many memories the tenant has, and the model that embeds them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class EmbedTenant:
     """Makes a tenant's vectors anew."""
 
-    embedding: TenantEmbedding
+    embedding: Reindexer
 
     def run(self, task: OperationTask) -> JsonObject:
         """Queue everything, and see it embedded. What waits stays queued whatever happens."""
