@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from mneme.v1 import auth_pb2
 from mneme.v1 import context_service_pb2 as pb
+from mneme.v1 import event_service_pb2 as events_pb
 from mneme.v1 import memory_service_pb2 as memory_pb
 from support.api import Api
+from support.contexts import sleep, wake_up
 from support.forgetting import forget
 from support.making import at, struct
 from support.server import LocalServer, local_server
@@ -198,6 +200,37 @@ def test_what_is_forgotten_of_a_user_is_in_no_profile(server: LocalServer) -> No
     forget(api, user_id="ann")
     assert profile(api).text == ""
     assert len(profile(api, "bob").items) == len(ORDER)
+
+
+def test_who_wakes_up_for_a_user_is_told_what_is_known_of_the_user(api: Api) -> None:
+    insert(api, "Ann is allergic to nuts", user_id="ann", pinned=True)
+    insert(api, "Ann ships to the lab", user_id="ann", project="lab")
+    insert(api, "Bob must hear of vrimbelt", user_id="bob", pinned=True)
+    before = wake_up(api, user_id="ann")  # No session is there yet.
+    assert "nothing to pick up" in before.text
+    assert [item.text for item in before.profile] == [
+        "Ann is allergic to nuts", "Ann ships to the lab",
+    ]  # fmt: skip
+    api.events.StartSession(
+        events_pb.StartSessionRequest(session_id="s", user_id="ann", project="shop")
+    )
+    sleep(api, "s", "Moved the schema")
+    woken = wake_up(api, user_id="ann", project="shop")
+    assert [item.text for item in woken.profile] == ["Ann is allergic to nuts"]
+    assert "Known of the user:\n- " in woken.text
+    assert ", pinned: Ann is allergic to nuts" in woken.text
+    assert "vrimbelt" not in str(woken)
+    nobody = wake_up(api, project="shop")
+    assert (list(nobody.profile), "nuts" in nobody.text) == ([], False)
+
+
+def test_waking_up_tells_the_beginning_of_a_profile_and_how_much_more_there_is(api: Api) -> None:
+    for number in range(60):
+        insert(api, f"Fact {number} of sixty about the user", user_id="ann", since=at(number))
+    woken = wake_up(api, user_id="ann")
+    assert sum(item.token_count for item in woken.profile) <= 300
+    assert f"- and {60 - len(woken.profile)} more" in woken.text
+    assert woken.profile[0].text.startswith("Fact 59")
 
 
 def _tokens(text: str) -> int:

@@ -7621,6 +7621,12 @@ class WakeUpResponse(
     summary is not embedded yet, and the embedding backend does not answer.
     """
 
+    profile: list[ProfileItem]
+    """With a `user_id`: the beginning of the user's profile, as GetProfile returns
+    it for the agent and the project, as much as 300 tokens hold. It is in the
+    text, too.
+    """
+
 
 class WatchEventsResponse(
     Answer[event_service_pb2.WatchEventsResponse], of=event_service_pb2.WatchEventsResponse

@@ -311,10 +311,10 @@ class ContextMethods(SyncCaller):
         timeout: float | None = None,
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
-        related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson, a reflection, a skill or an episode
-        is named only if Recall is at least 0.25 sure of it; the handover, with its
-        open todos and locked contexts, is always there.
+        what is known of the user, related past sessions, patterns and next steps with
+        the evidence for them, and everything as one text. A lesson, a reflection, a
+        skill or an episode is named only if Recall is at least 0.25 sure of it; the
+        handover, with its open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -329,7 +329,8 @@ class ContextMethods(SyncCaller):
                 model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
             without_experience: Leave out what episodes and skills suggest.
             user_id: What sessions serving this user left and taught, and nothing of another
-                user's; unset: of all. Up to 200 characters, on one line; not blank.
+                user's; and what is known of the user. Unset: of all. Up to 200 characters, on
+                one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:
@@ -743,10 +744,10 @@ class AsyncContextMethods(AsyncCaller):
         timeout: float | None = None,
     ) -> WakeUpResponse:
         """Returns what an agent needs at the start of a session: the last handover,
-        related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson, a reflection, a skill or an episode
-        is named only if Recall is at least 0.25 sure of it; the handover, with its
-        open todos and locked contexts, is always there.
+        what is known of the user, related past sessions, patterns and next steps with
+        the evidence for them, and everything as one text. A lesson, a reflection, a
+        skill or an episode is named only if Recall is at least 0.25 sure of it; the
+        handover, with its open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.
@@ -761,7 +762,8 @@ class AsyncContextMethods(AsyncCaller):
                 model, unrelated summaries are mostly below the default. 0 to 1. Default: 0.35.
             without_experience: Leave out what episodes and skills suggest.
             user_id: What sessions serving this user left and taught, and nothing of another
-                user's; unset: of all. Up to 200 characters, on one line; not blank.
+                user's; and what is known of the user. Unset: of all. Up to 200 characters, on
+                one line; not blank.
             timeout: seconds for the call, retries included; None: the client's.
 
         Returns:

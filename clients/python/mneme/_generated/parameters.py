@@ -1097,7 +1097,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "without_experience": Parameter("flag", "Leave out what episodes and skills suggest."),
         "user_id": Parameter(
             "text",
-            "What sessions serving this user left and taught, and nothing of another user's; unset: of all.",
+            "What sessions serving this user left and taught, and nothing of another user's; and what is known of the user.",
             optional=True,
             most=200,
         ),

@@ -506,7 +506,7 @@ class Suggestion(_message.Message):
     def __init__(self, type: _Optional[str] = ..., description: _Optional[str] = ..., session_ids: _Optional[_Iterable[str]] = ..., event_ids: _Optional[_Iterable[str]] = ..., lesson_ids: _Optional[_Iterable[str]] = ..., reflection_ids: _Optional[_Iterable[str]] = ..., episode_ids: _Optional[_Iterable[str]] = ..., skill_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class WakeUpResponse(_message.Message):
-    __slots__ = ("last_handover", "related", "patterns", "suggestions", "text", "sessions_considered", "last_summary", "not_compared")
+    __slots__ = ("last_handover", "related", "patterns", "suggestions", "text", "sessions_considered", "last_summary", "not_compared", "profile")
     LAST_HANDOVER_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
     PATTERNS_FIELD_NUMBER: _ClassVar[int]
@@ -515,6 +515,7 @@ class WakeUpResponse(_message.Message):
     SESSIONS_CONSIDERED_FIELD_NUMBER: _ClassVar[int]
     LAST_SUMMARY_FIELD_NUMBER: _ClassVar[int]
     NOT_COMPARED_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
     last_handover: Handover
     related: _containers.RepeatedCompositeFieldContainer[RelatedSession]
     patterns: _containers.RepeatedCompositeFieldContainer[WorkPattern]
@@ -523,7 +524,8 @@ class WakeUpResponse(_message.Message):
     sessions_considered: int
     last_summary: SessionSummary
     not_compared: bool
-    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., text: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., not_compared: _Optional[bool] = ...) -> None: ...
+    profile: _containers.RepeatedCompositeFieldContainer[ProfileItem]
+    def __init__(self, last_handover: _Optional[_Union[Handover, _Mapping]] = ..., related: _Optional[_Iterable[_Union[RelatedSession, _Mapping]]] = ..., patterns: _Optional[_Iterable[_Union[WorkPattern, _Mapping]]] = ..., suggestions: _Optional[_Iterable[_Union[Suggestion, _Mapping]]] = ..., text: _Optional[str] = ..., sessions_considered: _Optional[int] = ..., last_summary: _Optional[_Union[SessionSummary, _Mapping]] = ..., not_compared: _Optional[bool] = ..., profile: _Optional[_Iterable[_Union[ProfileItem, _Mapping]]] = ...) -> None: ...
 
 class SearchSessionsRequest(_message.Message):
     __slots__ = ("query", "project", "agent_id", "user_id", "start_time", "end_time", "limit", "min_score", "reference_time", "time_zone")

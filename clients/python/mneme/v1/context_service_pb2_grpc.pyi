@@ -92,10 +92,10 @@ class ContextServiceStub:
     """
     WakeUp: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]
     """Returns what an agent needs at the start of a session: the last handover,
-    related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text. A lesson, a reflection, a skill or an episode
-    is named only if Recall is at least 0.25 sure of it; the handover, with its
-    open todos and locked contexts, is always there.
+    what is known of the user, related past sessions, patterns and next steps with
+    the evidence for them, and everything as one text. A lesson, a reflection, a
+    skill or an episode is named only if Recall is at least 0.25 sure of it; the
+    handover, with its open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -178,10 +178,10 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """
     WakeUp: _aio.UnaryUnaryMultiCallable[_context_service_pb2.WakeUpRequest, _context_service_pb2.WakeUpResponse]  # type: ignore[assignment]
     """Returns what an agent needs at the start of a session: the last handover,
-    related past sessions, patterns and next steps with the evidence for them,
-    and everything as one text. A lesson, a reflection, a skill or an episode
-    is named only if Recall is at least 0.25 sure of it; the handover, with its
-    open todos and locked contexts, is always there.
+    what is known of the user, related past sessions, patterns and next steps with
+    the evidence for them, and everything as one text. A lesson, a reflection, a
+    skill or an episode is named only if Recall is at least 0.25 sure of it; the
+    handover, with its open todos and locked contexts, is always there.
 
     Scope: read. Repeatable: yes, it changes nothing.
     Errors: INVALID_ARGUMENT.
@@ -285,10 +285,10 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.WakeUpResponse, _abc.Awaitable[_context_service_pb2.WakeUpResponse]]:
         """Returns what an agent needs at the start of a session: the last handover,
-        related past sessions, patterns and next steps with the evidence for them,
-        and everything as one text. A lesson, a reflection, a skill or an episode
-        is named only if Recall is at least 0.25 sure of it; the handover, with its
-        open todos and locked contexts, is always there.
+        what is known of the user, related past sessions, patterns and next steps with
+        the evidence for them, and everything as one text. A lesson, a reflection, a
+        skill or an episode is named only if Recall is at least 0.25 sure of it; the
+        handover, with its open todos and locked contexts, is always there.
 
         Scope: read. Repeatable: yes, it changes nothing.
         Errors: INVALID_ARGUMENT.

@@ -5940,7 +5940,7 @@ export interface WakeUpRequestInit {
   withoutExperience?: boolean | undefined;
   /**
    * What sessions serving this user left and taught, and nothing of another
-   * user's; unset: of all.
+   * user's; and what is known of the user. Unset: of all.
    * Up to 200 characters, on one line; not blank.
    */
   userId?: string | undefined;

@@ -194,7 +194,8 @@ class _Style:
     around: Callable[[str], str]
 
 
-def _markdown_line(item: ContextItem) -> str:
+def markdown_line(item: ContextItem) -> str:
+    """Return an item as a line of a list in Markdown."""
     return f"- {item.day}, {item.source}: {visible_line(item.text)}"
 
 
@@ -204,7 +205,7 @@ def _tagged_line(item: ContextItem) -> str:
     return f"<item date={quoteattr(item.day)} source={source}>{said}</item>"
 
 
-_MARKDOWN = _Style(_markdown_line, f"{QUOTED}\n\n{{}}".format)
+_MARKDOWN = _Style(markdown_line, f"{QUOTED}\n\n{{}}".format)
 _TAGGED = _Style(_tagged_line, f'<memory note="{QUOTED.rstrip(":")}">\n{{}}\n</memory>'.format)
 _STYLES = {
     ContextFormat.MARKDOWN: _MARKDOWN,

@@ -22,10 +22,12 @@ from mneme_server.features.context.model import (
     Handover,
     KeyEvent,
     PastSession,
+    Profile,
+    ProfileItem,
     Related,
     SessionSummary,
 )
-from mneme_server.features.context.profile import Profile, ProfileItem, session_of
+from mneme_server.features.context.profile import session_of
 from mneme_server.features.context.retrieval import (
     ContextWanted,
     FoundContext,
@@ -214,6 +216,7 @@ def awakening(woken: Awakening) -> pb.WakeUpResponse:
         text=woken.narrative,
         sessions_considered=woken.considered,
         not_compared=woken.not_compared,
+        profile=[_profile_item(one) for one in woken.profile.items],
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.events.event_types import EVENT
 from mneme_server.features.events.history import active_us
 from mneme_server.features.events.model import Outcome, Session
+from mneme_server.features.memory.model import Memory
 
 SESSION = MemoryKind("session", parts=frozenset({EVENT}))
 """Summaries of sessions."""
@@ -237,13 +239,47 @@ class Suggestion:
     evidence: Evidence
 
 
+class ProfileReason(Enum):
+    """Why a memory is in its user's profile; the names are those of `mneme.v1.ProfileReason`."""
+
+    PINNED = "pinned"
+    STABLE = "stable"
+    RECENT = "recent"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileItem:
+    """A memory of a user, and the tokens that its line counts."""
+
+    memory: Memory
+    tokens: int
+
+    @property
+    def reason(self) -> ProfileReason:
+        """Why it is there."""
+        if self.memory.pinned:
+            return ProfileReason.PINNED
+        return ProfileReason.STABLE if self.memory.stable else ProfileReason.RECENT
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a user. `left_out` counts what holds and is not there."""
+
+    items: Sequence[ProfileItem] = ()
+    text: str = ""
+    tokens: int = 0
+    left_out: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Awakening:
     """What an agent needs at the start of a session.
 
     `later` are the latest sessions after the last one; `more_later` tells that there may be more.
     `not_compared` tells that no related session could be looked for. `tries` are the sessions that
-    were asked the same as the last one, it among them; empty where no other was.
+    were asked the same as the last one, it among them; empty where no other was. `profile` is what
+    is known of the user.
     """
 
     last: PastSession | None
@@ -256,6 +292,7 @@ class Awakening:
     considered: int = 0
     not_compared: bool = False
     tries: Sequence[PastSession] = ()
+    profile: Profile = Profile()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,7 @@ stable, what is recent."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import takewhile
 
 from mneme_server.common import turns
@@ -14,6 +12,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.items import ContextFormat, ContextItem, in_turn
+from mneme_server.features.context.model import Profile, ProfileItem
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.memory.model import MEMORY, Importance, Memory, OfUser
 from mneme_server.features.memory.store import SqlMemories
@@ -21,37 +20,6 @@ from mneme_server.features.memory.store import SqlMemories
 _LINE, _LEAST = 24, 8
 """Tokens of a line that says something short, and what no line counts less than."""
 _SESSION = "session_id"
-
-
-class ProfileReason(Enum):
-    """Why a memory is in its user's profile; the names are those of `mneme.v1.ProfileReason`."""
-
-    PINNED = "pinned"
-    STABLE = "stable"
-    RECENT = "recent"
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileItem:
-    """A memory of a user, and the tokens that its line counts."""
-
-    memory: Memory
-    tokens: int
-
-    @property
-    def reason(self) -> ProfileReason:
-        """Why it is there."""
-        return reason_of(self.memory)
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What is known of a user. `left_out` counts what holds and is not there."""
-
-    items: Sequence[ProfileItem] = ()
-    text: str = ""
-    tokens: int = 0
-    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +94,6 @@ def session_of(memory: Memory) -> str:
     return said if isinstance(said, str) else ""
 
 
-def reason_of(memory: Memory) -> ProfileReason:
-    """Return why a memory is in its user's profile."""
-    if memory.pinned:
-        return ProfileReason.PINNED
-    return ProfileReason.STABLE if memory.stable else ProfileReason.RECENT
-
-
 def _note(memory: Memory) -> str:
     confirmed = memory.confirmed_count
     return ", ".join(
@@ -141,7 +102,7 @@ def _note(memory: Memory) -> str:
             [
                 f"by agent {memory.agent_id}" if memory.agent_id else "",
                 f"on project {memory.project}" if memory.project else "",
-                reason_of(memory).value,
+                ProfileItem(memory, 0).reason.value,
                 memory.importance.name.lower() if memory.importance >= Importance.HIGH else "",
                 f"said on {confirmed + 1} days" if confirmed else "",
             ],

@@ -19,17 +19,20 @@ from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.attempts import said_of_tries, tries_of
 from mneme_server.features.context.experience import Attempt, Experience, ProvenSkill
 from mneme_server.features.context.handover import decided
+from mneme_server.features.context.items import ContextFormat, markdown_line
 from mneme_server.features.context.learned import Advice, Learned, addresses
 from mneme_server.features.context.model import (
     Awakening,
     Evidence,
     Handover,
     PastSession,
+    Profile,
     Related,
     Suggestion,
     WorkPattern,
 )
 from mneme_server.features.context.patterns import Topics, patterns_of, topic_key
+from mneme_server.features.context.profile import item_of, profile
 from mneme_server.features.context.sessions import (
     MIN_SIMILARITY,
     latest,
@@ -42,6 +45,7 @@ from mneme_server.features.context.store.summaries import SqlSummaries
 from mneme_server.features.context.words import compared_words, cut, ended
 from mneme_server.features.events.history import ActivityFilter, active_us
 from mneme_server.features.events.model import GradeSource, Outcome, Session, SessionStatus
+from mneme_server.features.memory.model import OfUser
 
 _EVIDENCE = 20
 """Related sessions that patterns are looked for in, at least."""
@@ -62,6 +66,8 @@ _CODE = frozenset(_SUFFIXES.split())
 _TEST = re.compile(r"(^|[/\\_.-])(tests?|specs?|__tests__|testing)([/\\_.-]|$)|Tests?\.\w+$")
 NOTHING = "There is nothing to pick up: no session has been handed over or summarised yet."
 NOT_COMPARED = "Related sessions could not be looked for: the embedding backend does not answer."
+_PROFILE_TOKENS = 300
+"""Of the user's profile as much is told as this budget holds."""
 _STALE_US = 60 * DAY_US
 """What was left so long ago is told, and not suggested."""
 _MOST_OF_A_TODO = 0.75
@@ -97,19 +103,21 @@ class WakeUp:
         """Return the last session, the sessions related to it, patterns and next steps.
 
         Without a project it is that of the last handover, or of the last session without one. With
-        a user, all of it is of sessions that served the user.
+        a user, all of it is of sessions that served the user; and the user's profile.
 
         When the last session's summary is not embedded yet and cannot be soon, no other session is
         compared with it.
         """
         now = now_us()
         filter_ = ActivityFilter(project=project, agent_id=agent_id, user_id=user_id)
+        known_of = OfUser(user_id, agent_id, project)
         with self.tenants.open(tenant_id) as tenant:
             with tenant.read() as unit:
                 last = _last(unit, tenant.index, filter_)
                 if last is None or last.summary is None:
-                    return _narrated(Awakening(None), now)
+                    return _narrated(Awakening(None, profile=_profile(unit, known_of)), now)
                 filter_ = replace(filter_, project=project or last.session.project)
+                profiled = _profile(unit, replace(known_of, project=filter_.project))
                 later, more_later = _later(unit, tenant.index, filter_, last)
                 vectors = vectors_of(unit, self.embedder, [last.summary.text])
                 vector = vectors.get(last.summary.text)
@@ -148,6 +156,7 @@ class WakeUp:
             considered=considered,
             not_compared=vector is None,
             tries=tries_of(last, [*later, *(one.past for one in related)]),
+            profile=profiled,
         )
         return _narrated(woken, now)
 
@@ -210,6 +219,13 @@ def _topics(tenant: OpenTenant, filter_: ActivityFilter, compared: int) -> Topic
         found = unit.get(SqlSummaries).topics(ids)
     counts = Counter(key for topics in found for key in {topic_key(one) for one in topics})
     return Topics(len(found), counts)
+
+
+def _profile(unit: CorpusUnit, whose: OfUser) -> Profile:
+    """Return what is known of a user, if one is named."""
+    if not whose.user_id:
+        return Profile()
+    return profile(unit, whose, _PROFILE_TOKENS, ContextFormat.MARKDOWN)
 
 
 def _narrated(woken: Awakening, now: int) -> Awakening:
@@ -373,9 +389,12 @@ def narrate(woken: Awakening, now_us: int) -> str:
 
     What is stored stays on the line that says what it is: it cannot pass for another one.
     """
+    known = _known_of_the_user(woken.profile)
     if woken.last is None:
-        return NOTHING
+        return visible("\n\n".join(filter(None, [NOTHING, known])))
     parts = [_last_session(woken.last, now_us)]
+    if known:
+        parts.append(known)
     if woken.tries:
         parts.append(said_of_tries(woken.tries))
     if woken.later:
@@ -389,6 +408,13 @@ def narrate(woken: Awakening, now_us: int) -> str:
     if woken.suggestions:
         parts.append(_steps(woken.suggestions))
     return visible("\n\n".join(parts))
+
+
+def _known_of_the_user(known: Profile) -> str:
+    lines = [markdown_line(item_of(one.memory)) for one in known.items]
+    if known.left_out and lines:
+        lines.append(f"- and {known.left_out} more")
+    return "\n".join(["Known of the user:", *lines]) if lines else ""
 
 
 def gist(past: PastSession) -> str:

@@ -117,10 +117,10 @@ export interface ContextMethods {
   sleep(request?: SleepRequestInit, options?: CallOptions): Promise<SleepResponse>;
   /**
    * Returns what an agent needs at the start of a session: the last handover,
-   * related past sessions, patterns and next steps with the evidence for them,
-   * and everything as one text. A lesson, a reflection, a skill or an episode
-   * is named only if Recall is at least 0.25 sure of it; the handover, with its
-   * open todos and locked contexts, is always there.
+   * what is known of the user, related past sessions, patterns and next steps with
+   * the evidence for them, and everything as one text. A lesson, a reflection, a
+   * skill or an episode is named only if Recall is at least 0.25 sure of it; the
+   * handover, with its open todos and locked contexts, is always there.
    *
    * Scope: read. Repeatable: yes, it changes nothing.
    * Errors: INVALID_ARGUMENT.
