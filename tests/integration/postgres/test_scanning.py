@@ -71,6 +71,24 @@ def vectors_of(store: Any) -> tuple[int, dict[int, float]]:
     return len(batches), firsts
 
 
+def test_all_vectors_of_long_texts_are_read(filled: Any, small_pages: None) -> None:
+    long = [
+        np.array([[n, 0.0] for n in range(first, first + 50)], np.float32) for first in (100, 200)
+    ]
+    with filled.write() as unit:
+        added = unit.documents.add([document("long"), document("longer")])
+        queued = {one.doc_id: one for one in unit.queue.due(2**60, 10)}
+        unit.queue.finish([queued[one.doc_id] for one in added], long)
+    read: dict[int, list[float]] = {one.doc_id: [] for one in added}
+    for batch in filled.scan.vectors(WIDTH):
+        for doc_id, vector in zip(batch.doc_ids.tolist(), batch.vectors, strict=True):
+            if doc_id in read:
+                read[doc_id].append(float(vector[0]))
+    assert list(read.values()) == [vectors[:, 0].tolist() for vectors in long]
+    _, firsts = vectors_of(filled)
+    assert len(firsts) == len(SAID) + 2
+
+
 def delete(store: Any, numbers: range) -> None:
     with store.write() as unit:
         driver = postgres_of(unit._connection)
