@@ -14,7 +14,6 @@ from sqlalchemy import (
     Connection,
     Table,
     bindparam,
-    delete,
     select,
     update,
 )
@@ -36,7 +35,7 @@ from mneme_server.engine.corpus.forgetting import (
 )
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.engine.store.portable import json_items, listed
-from mneme_server.engine.store.rows import chunks
+from mneme_server.engine.store.rows import delete_among
 from mneme_server.engine.store.schema import (
     documents,
     embedding_queue,
@@ -191,13 +190,7 @@ class SqlForgetter:
 
     def delete(self, column: Column[str], values: Collection[str]) -> int:
         """Delete the tenant's rows whose column has one of the values; return how many."""
-        table, gone = column.table, 0
-        assert isinstance(table, Table)
-        for some in chunks(sorted(values)):
-            gone += self._connection.execute(
-                delete(table).where(table.c.tenant_id == self._tenant_id, column.in_(some))
-            ).rowcount
-        return gone
+        return delete_among(self._connection, self._tenant_id, column, sorted(values))
 
 
 def array(values: Iterable[str]) -> BindParameter[Any]:

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     bindparam,
     column,
+    delete,
     select,
     tuple_,
 )
@@ -99,6 +100,32 @@ def equal_where_given(
     with `shared` is empty."""
     given = [(columns[name], value) for name in names if (value := getattr(filter_, name))]
     return [column.in_([value, ""]) if shared else column == value for column, value in given]
+
+
+def rows_among(
+    connection: Connection,
+    tenant_id: str,
+    query: Select[Any],
+    column: Column[Any],
+    values: Collection[Any],
+) -> Iterator[Row[Any]]:
+    """Yield the rows of a query that are the tenant's, and of which a column has one of these
+    values, however many these are."""
+    query = query.where(column.table.c.tenant_id == tenant_id)
+    for some in chunks(values):
+        yield from connection.execute(query.where(column.in_(some)))
+
+
+def delete_among(
+    connection: Connection, tenant_id: str, column: Column[Any], values: Collection[Any]
+) -> int:
+    """Delete the tenant's rows of which a column has one of these values, however many these are;
+    return how many rows there were."""
+    gone, table = 0, column.table
+    for some in chunks(values):
+        of_these = delete(table).where(table.c.tenant_id == tenant_id, column.in_(some))
+        gone += connection.execute(of_these).rowcount
+    return gone
 
 
 def latest_after(

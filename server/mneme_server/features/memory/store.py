@@ -26,7 +26,6 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
-    delete,
     false,
     func,
     select,
@@ -44,10 +43,12 @@ from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
     decode_tags,
+    delete_among,
     equal_where_given,
     insert_rows,
     latest_after,
     read_with,
+    rows_among,
     upsert,
 )
 from mneme_server.engine.store.schema import (
@@ -204,14 +205,10 @@ class SqlMemories:
         """Return by what each of these that exist is superseded, by id; "" for those that hold."""
         return self._pairs(memories.c.id, memory_ids)
 
-    def _pairs(self, key: ColumnElement[str], values: Collection[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for some in chunks(values):
-            query = select(memories.c.id, memories.c.superseded_by).where(
-                memories.c.tenant_id == self._tenant_id, key.in_(some)
-            )
-            found |= {row.id: row.superseded_by for row in self._connection.execute(query)}
-        return found
+    def _pairs(self, key: Column[str], values: Collection[str]) -> dict[str, str]:
+        query = select(memories.c.id, memories.c.superseded_by)
+        rows = rows_among(self._connection, self._tenant_id, query, key, values)
+        return {row.id: row.superseded_by for row in rows}
 
     def save(self, saved: Sequence[Memory], doc_ids: Mapping[str, int]) -> None:
         """Insert or replace these memories, but for what they supersede: that is said of those.
@@ -260,12 +257,9 @@ class SqlMemories:
         """Return on which days since 1970 each of these was said again, by id."""
         found: dict[str, set[int]] = {}
         columns = memory_confirmations.c
-        for some in chunks(memory_ids):
-            query = select(columns.memory_id, columns.day).where(
-                columns.tenant_id == self._tenant_id, columns.memory_id.in_(some)
-            )
-            for row in self._connection.execute(query):
-                found.setdefault(row.memory_id, set()).add(row.day)
+        query, mine = select(columns.memory_id, columns.day), (self._connection, self._tenant_id)
+        for row in rows_among(*mine, query, columns.memory_id, memory_ids):
+            found.setdefault(row.memory_id, set()).add(row.day)
         return found
 
     def confirm(self, days: Mapping[str, Collection[int]]) -> None:
@@ -281,13 +275,8 @@ class SqlMemories:
 
     def unconfirm(self, memory_ids: Collection[str]) -> None:
         """Forget that memories were said again."""
-        columns = memory_confirmations.c
-        for some in chunks(memory_ids):
-            self._connection.execute(
-                delete(memory_confirmations).where(
-                    columns.tenant_id == self._tenant_id, columns.memory_id.in_(some)
-                )
-            )
+        column = memory_confirmations.c.memory_id
+        delete_among(self._connection, self._tenant_id, column, memory_ids)
 
     def rank(self, ranked: Collection[Memory]) -> None:
         """Write of stored memories what their place in a profile goes by, and nothing else."""
@@ -307,13 +296,8 @@ class SqlMemories:
         """Remove these memories."""
         self._remove_labels(memory_ids)
         self.unconfirm(memory_ids)
-        for some in chunks(memory_ids):
-            removed = self._connection.execute(
-                delete(memories).where(
-                    memories.c.tenant_id == self._tenant_id, memories.c.id.in_(some)
-                )
-            ).rowcount
-            add_to_total(self._connection, self._tenant_id, _TOTAL, -removed)
+        removed = delete_among(self._connection, self._tenant_id, memories.c.id, memory_ids)
+        add_to_total(self._connection, self._tenant_id, _TOTAL, -removed)
 
     def page(
         self, filter_: MemoryFilter, after: tuple[int, str] | None, limit: int
@@ -482,12 +466,7 @@ class SqlMemories:
 
     def _remove_labels(self, memory_ids: Collection[str]) -> None:
         for table in (memory_tags, memory_values):
-            for some in chunks(memory_ids):
-                self._connection.execute(
-                    delete(table).where(
-                        table.c.tenant_id == self._tenant_id, table.c.memory_id.in_(some)
-                    )
-                )
+            delete_among(self._connection, self._tenant_id, table.c.memory_id, memory_ids)
 
     def _conditions(
         self, filter_: MemoryFilter, *, by_id: bool = False

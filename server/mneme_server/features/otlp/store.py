@@ -35,7 +35,7 @@ from mneme_server.engine.store.forgetting import Forgets, Rows, SqlForgetter, ar
 from mneme_server.engine.store.guard import Prepared
 from mneme_server.engine.store.portable import insert, least, listed
 from mneme_server.engine.store.reading import read_rows
-from mneme_server.engine.store.rows import chunks
+from mneme_server.engine.store.rows import chunks, delete_among, rows_among
 from mneme_server.engine.store.schema import (
     metadata,
     rows_are,
@@ -193,22 +193,13 @@ class SqlInbox:
 
     def attempts(self, ids: Collection[str]) -> Mapping[str, int]:
         """Return how often each of these rows was put off."""
-        found: dict[str, int] = {}
-        for some in chunks(ids):
-            query = select(otlp_inbox.c.id, otlp_inbox.c.attempts).where(
-                otlp_inbox.c.tenant_id == self._tenant_id, otlp_inbox.c.id.in_(some)
-            )
-            found |= {row.id: int(row.attempts) for row in self._connection.execute(query)}
-        return found
+        query = select(otlp_inbox.c.id, otlp_inbox.c.attempts)
+        rows = rows_among(self._connection, self._tenant_id, query, otlp_inbox.c.id, ids)
+        return {row.id: int(row.attempts) for row in rows}
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove rows."""
-        for some in chunks(ids):
-            self._connection.execute(
-                delete(otlp_inbox).where(
-                    otlp_inbox.c.tenant_id == self._tenant_id, otlp_inbox.c.id.in_(some)
-                )
-            )
+        delete_among(self._connection, self._tenant_id, otlp_inbox.c.id, ids)
 
     def defer(self, ids: Collection[str], until_us: int) -> None:
         """Put rows off that could not become events, and count that."""
@@ -245,15 +236,10 @@ class SqlKnownSpans:
 
     def traces(self, trace_ids: Collection[str]) -> set[str]:
         """Return those of these traces that have a session."""
-        found: set[str] = set()
-        for some in chunks(sorted(trace_ids)):
-            query = select(otlp_known.c.trace_id).where(
-                otlp_known.c.tenant_id == self._tenant_id,
-                otlp_known.c.trace_id.in_(some),
-                otlp_known.c.span_id == "",
-            )
-            found |= set(self._connection.execute(query).scalars())
-        return found
+        query, mine = select(otlp_known.c.trace_id), (self._connection, self._tenant_id)
+        query = query.where(otlp_known.c.span_id == "")
+        rows = rows_among(*mine, query, otlp_known.c.trace_id, sorted(trace_ids))
+        return {row.trace_id for row in rows}
 
     def keep(self, known: Sequence[SpanRecord], now_us: int) -> None:
         """Keep these; what is kept already stays as it is."""

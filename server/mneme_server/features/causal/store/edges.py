@@ -6,16 +6,18 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from mneme_server.common.stored import reads
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
     chunks,
+    delete_among,
     equal_where_given,
     latest_after,
     read_with,
+    rows_among,
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
@@ -70,12 +72,9 @@ class SqlEdges:
     ) -> Mapping[str, Collection[str]]:
         columns = causal_edges.c
         found: dict[str, set[str]] = defaultdict(set)
-        for some in chunks(nodes):
-            query = select(columns[here], columns[there]).where(
-                columns.tenant_id == self._tenant_id, columns[here].in_(some)
-            )
-            for node_here, node_there in self._connection.execute(query):
-                found[node_here].add(node_there)
+        query, mine = select(columns[here], columns[there]), (self._connection, self._tenant_id)
+        for row in rows_among(*mine, query, columns[here], nodes):
+            found[getattr(row, here)].add(getattr(row, there))
         return found
 
     def strongest(
@@ -134,14 +133,7 @@ class SqlEdges:
 
     def remove(self, edge_ids: Collection[str]) -> int:
         """Remove edges, and return how many there were."""
-        removed = 0
-        for some in chunks(edge_ids):
-            gone = self._connection.execute(
-                delete(causal_edges).where(
-                    causal_edges.c.tenant_id == self._tenant_id, causal_edges.c.id.in_(some)
-                )
-            )
-            removed += gone.rowcount
+        removed = delete_among(self._connection, self._tenant_id, causal_edges.c.id, edge_ids)
         add_to_total(self._connection, self._tenant_id, _EDGES, -removed)
         return removed
 

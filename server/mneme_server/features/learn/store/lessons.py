@@ -27,10 +27,11 @@ from mneme_server.engine.store.portable import greatest, insert, least
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
-    chunks,
+    delete_among,
     equal_where_given,
     latest_after,
     read_with,
+    rows_among,
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, total
@@ -86,14 +87,9 @@ class SqlLessons:
 
     def _archived(self, lesson_ids: Iterable[str]) -> dict[str, bool]:
         """Return which of these lessons there are, and whether they are archived."""
-        found: dict[str, bool] = {}
-        for some in chunks(set(lesson_ids)):
-            query = select(lessons.c.id, lessons.c.archived_at).where(
-                lessons.c.tenant_id == self._tenant_id, lessons.c.id.in_(some)
-            )
-            rows = self._connection.execute(query)
-            found |= {row.id: row.archived_at is not None for row in rows}
-        return found
+        query, wanted = select(lessons.c.id, lessons.c.archived_at), set(lesson_ids)
+        rows = rows_among(self._connection, self._tenant_id, query, lessons.c.id, wanted)
+        return {row.id: row.archived_at is not None for row in rows}
 
     def count_accesses(self, accesses: Mapping[str, Access]) -> None:
         """Add to the accesses of lessons, by id; unknown ones are ignored."""
@@ -137,12 +133,8 @@ class SqlLessons:
         return int(self._connection.execute(query).scalar_one())
 
     def _save_tags(self, saved: Collection[Lesson]) -> None:
-        for some in chunks([lesson.id for lesson in saved]):
-            self._connection.execute(
-                delete(lesson_tags).where(
-                    lesson_tags.c.tenant_id == self._tenant_id, lesson_tags.c.lesson_id.in_(some)
-                )
-            )
+        ids = [lesson.id for lesson in saved]
+        delete_among(self._connection, self._tenant_id, lesson_tags.c.lesson_id, ids)
         tags = [
             {"tenant_id": self._tenant_id, "lesson_id": lesson.id, "tag": tag}
             for lesson in saved

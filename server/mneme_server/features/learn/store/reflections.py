@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from mneme_server.common.canonical import JsonObject
 from mneme_server.common.stored import reads
@@ -16,7 +16,7 @@ from mneme_server.engine.store.portable import insert
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.records import row_reader, row_writer
 from mneme_server.engine.store.rows import (
-    chunks,
+    delete_among,
     equal_where_given,
     latest_after,
     read_with,
@@ -85,13 +85,8 @@ class SqlReflections:
 
     def remove(self, reflection_ids: Collection[str]) -> None:
         """Remove reflections with their sayings."""
-        for some in chunks(reflection_ids):
-            gone = self._connection.execute(
-                delete(reflections).where(
-                    reflections.c.tenant_id == self._tenant_id, reflections.c.id.in_(some)
-                )
-            )
-            add_to_total(self._connection, self._tenant_id, "reflections", -gone.rowcount)
+        gone = delete_among(self._connection, self._tenant_id, reflections.c.id, reflection_ids)
+        add_to_total(self._connection, self._tenant_id, "reflections", -gone)
 
     def attempts(self, session_id: str, task_key: str) -> int:
         """Return the highest attempt number of a task in a session; 0 without any."""

@@ -32,6 +32,7 @@ from mneme_server.engine.store.rows import (
     equal_where_given,
     latest_after,
     read_with,
+    rows_among,
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
@@ -64,25 +65,15 @@ class SqlEpisodes:
 
     def users(self, episode_ids: Collection[str]) -> dict[str, str]:
         """Return whose the episodes are, by id."""
-        found: dict[str, str] = {}
-        for some in chunks(episode_ids):
-            query = select(episodes.c.id, episodes.c.user_id).where(
-                episodes.c.tenant_id == self._tenant_id, episodes.c.id.in_(some)
-            )
-            found |= {row.id: row.user_id for row in self._connection.execute(query)}
-        return found
+        query = select(episodes.c.id, episodes.c.user_id)
+        rows = rows_among(self._connection, self._tenant_id, query, episodes.c.id, episode_ids)
+        return {row.id: row.user_id for row in rows}
 
     def of_others(self, episode_ids: Collection[str], user_id: str) -> set[str]:
         """Return those of the episodes that are of another user than this one; none of nobody."""
-        found: set[str] = set()
-        for some in chunks(episode_ids):
-            query = select(episodes.c.id).where(
-                episodes.c.tenant_id == self._tenant_id,
-                episodes.c.id.in_(some),
-                episodes.c.user_id.not_in(["", user_id]),
-            )
-            found.update(self._connection.execute(query).scalars())
-        return found
+        query = select(episodes.c.id).where(episodes.c.user_id.not_in(["", user_id]))
+        rows = rows_among(self._connection, self._tenant_id, query, episodes.c.id, episode_ids)
+        return {row.id for row in rows}
 
     def _linked(self, read: Sequence[Episode]) -> list[Episode]:
         """Return episodes as they were read, with the memories that they name."""

@@ -22,6 +22,7 @@ from mneme_server.engine.store.rows import (
     chunks,
     equal_where_given,
     read_with,
+    rows_among,
     upsert,
 )
 from mneme_server.engine.store.totals import add_to_total, known, total
@@ -78,13 +79,9 @@ class SqlSkills:
 
     def ids_named(self, names: Collection[str]) -> dict[str, str]:
         """Return the ids of skills, by name, of those names that are taken."""
-        found: dict[str, str] = {}
-        for some in chunks(set(names)):
-            query = select(skills.c.name, skills.c.id).where(
-                skills.c.tenant_id == self._tenant_id, skills.c.name.in_(some)
-            )
-            found |= {row.name: row.id for row in self._connection.execute(query)}
-        return found
+        query = select(skills.c.name, skills.c.id)
+        rows = rows_among(self._connection, self._tenant_id, query, skills.c.name, set(names))
+        return {row.name: row.id for row in rows}
 
     def save(self, skill: Skill) -> None:
         """Insert or replace a skill, but for its episodes."""
@@ -212,14 +209,12 @@ class SqlSkills:
         """Return the skills that each of these is a prerequisite of, of those that are some's."""
         columns = skill_links.c
         found: dict[str, set[str]] = defaultdict(set)
-        for some in chunks(skill_ids):
-            query = select(columns.parent_id, columns.child_id).where(
-                columns.tenant_id == self._tenant_id,
-                columns.relationship == int(Relationship.PREREQUISITE),
-                columns.parent_id.in_(some),
-            )
-            for parent, child in self._connection.execute(query):
-                found[parent].add(child)
+        query = select(columns.parent_id, columns.child_id).where(
+            columns.relationship == int(Relationship.PREREQUISITE)
+        )
+        mine = self._connection, self._tenant_id
+        for row in rows_among(*mine, query, columns.parent_id, skill_ids):
+            found[row.parent_id].add(row.child_id)
         return found
 
     def _filtered(self, query: Select[Any], filter_: SkillFilter) -> Select[Any]:
