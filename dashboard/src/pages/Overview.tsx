@@ -318,7 +318,7 @@ function Costs({ costs }: { costs: Loaded<CostAnalysisJson> }) {
               <Bars
                 title="Cost by model"
                 names={["Model", "Cost"]}
-                format={cost}
+                format={(value) => (value || !num(unpricedEvents) ? cost(value) : "not known")}
                 bars={byModel.map((share) => ({
                   name: share.key || "not recorded",
                   value: num(share.costUsd),

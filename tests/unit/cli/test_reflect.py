@@ -222,13 +222,29 @@ def test_cost_is_a_summary_with_breakdowns(served: ScriptedServer) -> None:
     assert "Cost       $10.00\nEstimated  $0.50 of it\nA session  $0.05 on average in 9" in text
     assert "Over time  ▁▂█ total\n" in text
     assert (
-        "degrading: cost of a session rises by $0.02 a day ($0.01 to $0.03), by $0.16 over 8.0 d;"
-        " q 0.004"
+        "degrading: cost of a session rises by $0.02 a day (between $0.01 and $0.03, 95 %),"
+        " by $0.16 over 8.0 d; q 0.004"
     ) in text
     assert "large       $9.00    90 % █████████" in text
     assert "(not said)  $1.00    10 % █" in text
     assert "By label" not in text
     assert "a long answer" in result.lines[-1]
+
+
+def test_what_a_model_without_a_price_cost_is_not_known_rather_than_nothing(
+    served: ScriptedServer,
+) -> None:
+    result = shown(
+        served,
+        "cost_analysis",
+        cost_analysis={
+            "total_input_tokens": 36_101_117,
+            "unpriced_events": 1,
+            "by_model": [{"key": "large", "input_tokens": 36_101_117, "event_count": 1}],
+        },
+    )
+    assert "$0.00" not in result.out
+    assert result.lines[-1].split()[:3] == ["large", "not", "known"]
 
 
 def test_trends_are_drawn_as_sparklines_with_their_verdict(served: ScriptedServer) -> None:
@@ -258,7 +274,7 @@ def test_trends_are_drawn_as_sparklines_with_their_verdict(served: ScriptedServe
     assert result.lines[1] == "3 spans of 1.0 d"
     rate, sessions, errors = result.lines[-3:]
     assert "▁·█" in rate
-    assert "improving: it rises by 10 % a day (5 % to 15 %); q 0.010" in rate
+    assert "improving: it rises by 10 % a day (between 5 % and 15 %, 95 %); q 0.010" in rate
     assert "▃▁█" in sessions
     assert "no trend shown" in sessions
     assert "too few points to tell" in errors

@@ -61,7 +61,7 @@ def cost_analysis(out: Output, result: CostAnalysis) -> None:
         ("By tool", "Tool", result.by_tool),
         ("By agent", "Agent", result.by_agent),
     ):
-        rows = [_cost(share) for share in shares]
+        rows = [_cost(share, priced=not result.unpriced_events) for share in shares]
         # One row without a name says no more than the total.
         if [share.key for share in shares] != [""]:
             show.section(out, title, _cost_columns(name), rows)
@@ -90,11 +90,13 @@ def _cost_columns(name: str) -> tuple[Column, ...]:
     )
 
 
-def _cost(share: CostShare) -> list[str]:
+def _cost(share: CostShare, *, priced: bool) -> list[str]:
+    """One row; `priced` tells that every model has a price, so that no cost is none."""
+    known = bool(share.cost_usd) or priced
     return [
         cells.preview(share.key) or "(not said)",
-        dollars(share.cost_usd),
-        f"{show.share(share.share):>6} {bar(share.share):<10}",
+        dollars(share.cost_usd) if known else "not known",
+        f"{show.share(share.share):>6} {bar(share.share):<10}" if known else "",
         cells.count(share.input_tokens),
         cells.count(share.output_tokens),
         cells.count(share.event_count),
@@ -102,8 +104,8 @@ def _cost(share: CostShare) -> list[str]:
 
 
 def _trend(test: TrendTest, what: str, form: Callable[[float], str]) -> str:
-    """A trend in words: "cost of a session rises by $0.02 a day ($0.01 to $0.03), by $0.2 over
-    10 days; q 0.004"."""
+    """A trend in words: "cost of a session rises by $0.02 a day (between $0.01 and $0.03, 95 %), by
+    $0.2 over 10 days; q 0.004"."""
     if test.trend is None:
         return "too few points to tell"
     if test.trend == "stable" and not test.small:
@@ -112,7 +114,7 @@ def _trend(test: TrendTest, what: str, form: Callable[[float], str]) -> str:
         return f"{cells.name(test.trend)}: {what} {_step(test.step, form)}"
     verdict = "sure but small" if test.small else cells.name(test.trend)
     low, high = map(form, sorted(map(abs, (test.slope_interval.low, test.slope_interval.high))))
-    between = f" ({low} to {high})" if low != high else ""
+    between = f" (between {low} and {high}, 95 %)" if low != high else ""
     moves = "rises" if test.slope_per_day > 0 else "falls"
     over = f", by {form(abs(test.change))} over {cells.span(test.days * 86_400)}"
     return (

@@ -17,17 +17,19 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
       </Empty>
     );
   }
+  const priced = !num(of.unpricedEvents);
+  const known = num(of.totalCostUsd) > 0 || num(of.costedSessions) > 0;
   return (
     <>
       <div class="figures">
         <Figure
           name="In all"
-          value={cost(of.totalCostUsd)}
+          value={known ? cost(of.totalCostUsd) : "not known"}
           note={num(of.estimatedCostUsd) ? `${cost(of.estimatedCostUsd)} of it estimated` : ""}
         />
         <Figure
           name="For a session"
-          value={cost(of.averageCostPerSession)}
+          value={num(of.costedSessions) ? cost(of.averageCostPerSession) : "not known"}
           note={`of ${plural(of.costedSessions, "session")}`}
         />
         <Figure name="Tokens in" value={short(of.totalInputTokens)} />
@@ -38,7 +40,7 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
       </div>
       <div class="grid">
         <Section title="By model">
-          <Shares title="Cost by model" name="Model" shares={of.byModel} />
+          <Shares title="Cost by model" name="Model" shares={of.byModel} priced={priced} />
         </Section>
         <Section title="Over time">
           <Columns
@@ -61,10 +63,10 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
           </ul>
         </Section>
         <Section title="By agent">
-          <Shares title="Cost by agent" name="Agent" shares={of.byAgent} />
+          <Shares title="Cost by agent" name="Agent" shares={of.byAgent} priced={priced} />
         </Section>
         <Section title="By label">
-          <Shares title="Cost by label" name="Label" shares={of.byTag} />
+          <Shares title="Cost by label" name="Label" shares={of.byTag} priced={priced} />
         </Section>
       </div>
       <Section title="Most expensive">
@@ -89,10 +91,12 @@ export function CostView({ of }: { of: CostAnalysisJson }) {
   );
 }
 
+/** Shares of the cost; unless all models have a price, what cost nothing cost what is not known. */
 function Shares(props: {
   title: string;
   name: string;
   shares: readonly CostShareJson[] | undefined;
+  priced: boolean;
 }) {
   const shares = props.shares ?? [];
   if (shares.length === 0) return <p class="muted">None is known.</p>;
@@ -102,10 +106,11 @@ function Shares(props: {
         title={props.title}
         names={[props.name, "Cost"]}
         bars={shares.map((one) => ({ name: one.key || "unknown", value: num(one.costUsd) }))}
-        format={cost}
+        format={(value) => (value || props.priced ? cost(value) : "not known")}
       />
       <p class="fine">
-        {shares[0]?.key || "unknown"}: {percent(shares[0]?.share, 0)} of all,{" "}
+        {shares[0]?.key || "unknown"}:{" "}
+        {num(shares[0]?.costUsd) > 0 && `${percent(shares[0]?.share, 0)} of all, `}
         {count(shares[0]?.eventCount)} calls.
       </p>
     </>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -239,7 +240,7 @@ class _CostShares:
             CostShare(
                 key=texts[i],
                 cost_usd=float(cost[i]),
-                share=float(cost[i] / self._total) if self._total else 0.0,
+                share=_share(float(cost[i]), self._total),
                 input_tokens=int(tokens[0][i]),
                 output_tokens=int(tokens[1][i]),
                 event_count=int(count[i]),
@@ -247,6 +248,11 @@ class _CostShares:
             )
             for i in order[: self._limit]
         )
+
+
+def _share(cost: float, total: float) -> float:
+    """Return the share of a cost: of all of it 1, in whatever order it was added up."""
+    return 1.0 if total and math.isclose(cost, total) else cost / total if total else 0.0
 
 
 def _most_expensive(

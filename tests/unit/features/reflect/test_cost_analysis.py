@@ -218,3 +218,12 @@ def test_sessions_of_an_earlier_year_that_are_more_than_a_few_are_part_of_the_re
         name = record.session(f"s{number:03d}", at=at)
         record.add(name, ANSWER, at, model="m", cost=0.1)
     assert not any("clock" in note for note in found_in(record).notes)
+
+
+def test_the_only_model_has_all_of_the_cost_in_whatever_order_it_was_added_up() -> None:
+    record = Record()
+    record.session("s")
+    for number in range(900):
+        record.add("s", ANSWER, number, model="m", cost=0.0001 * (1 + number % 7) / 3)
+    (share,) = costs_in(record).by_model
+    assert share.share == 1.0
