@@ -17,24 +17,23 @@ export function StatusBadge({ session }: { session: SessionJson }) {
 
 const OUTCOME_TONES: Record<string, Tone> = { success: "good", partial: "warn", failure: "bad" };
 
-/** How a session turned out, as a badge: that it ended does not say so. */
+/** How a session turned out, as a badge: that it ended does not say so, but that it failed does. */
 export function OutcomeBadge({ session }: { session: SessionJson }) {
   if (session.system) return null;
   const outcome = word(session.outcome, "OUTCOME_");
   const said = outcome && outcome !== "unspecified";
   if (!said && session.status === "SESSION_STATUS_ACTIVE") return null;
+  if (outcome === "failure" && session.status === "SESSION_STATUS_ERROR") return null;
   return <Badge tone={OUTCOME_TONES[outcome] ?? "plain"}>{said ? outcome : "unknown"}</Badge>;
 }
 
 /** How a session ended: its status, unless the outcome says more; both where they differ. */
 function EndBadges({ session }: { session: SessionJson }) {
-  const outcome = word(session.outcome, "OUTCOME_");
-  const failed = session.status === "SESSION_STATUS_ERROR" && outcome === "failure";
-  const more = outcome in OUTCOME_TONES && !failed;
-  const bare = more && session.status === "SESSION_STATUS_COMPLETED";
+  const known = word(session.outcome, "OUTCOME_") in OUTCOME_TONES;
+  const more = known && session.status === "SESSION_STATUS_COMPLETED";
   return (
     <>
-      {!bare && <StatusBadge session={session} />} {more && <OutcomeBadge session={session} />}
+      {!more && <StatusBadge session={session} />} {known && <OutcomeBadge session={session} />}
     </>
   );
 }
