@@ -119,11 +119,17 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
     return _within_budget(found, given.token_budget, notes_on(answer))
 
 
-def notes_on(answer: dict[str, Any]) -> list[str]:
-    """Return what an agent should know of how its memories were found."""
-    notes = []
+def is_doubtful(answer: dict[str, Any]) -> bool:
+    """Tell whether probably nothing that was found answers."""
     sure = answer.get("confidence")
-    if sure is not None and sure < _DOUBTFUL:
+    return sure is not None and sure < _DOUBTFUL
+
+
+def notes_on(answer: dict[str, Any]) -> list[str]:
+    """Return what an agent should know of how its memories were found, its doubt first."""
+    notes = []
+    if is_doubtful(answer):
+        sure = answer["confidence"]
         notes.append(f"(Confidence {sure:.2f}: probably nothing here answers this.)")
     if answer.get("words_only"):
         notes.append("(Found by words alone: the embedding backend is not answering.)")

@@ -81,6 +81,27 @@ async def test_recall_is_short_and_get_is_whole(host: Client) -> None:
     assert "and ends." in await said(host, "mneme_get", id=made["id"])
 
 
+async def test_doubt_is_told_before_the_results(host: Client) -> None:
+    await call(host, "mneme_remember", text="Tom wants his parcels at the back door", user_id="tom")
+    told = await said(
+        host, "mneme_recall", query="what is the boiling point of lead", user_id="tom"
+    )
+    assert "probably nothing here answers this" in told.split("\n")[0]
+    told = await said(host, "mneme_recall", query="where does Tom want his parcels", user_id="tom")
+    assert "probably nothing" not in told
+
+
+async def test_of_a_long_text_recall_shows_what_bears_on_the_question(
+    host: Client, server: Any, tenant: Any
+) -> None:
+    talk = " ".join(f"Point {n} of the agenda was moved to the next meeting." for n in range(60))
+    with MnemeClient(server.address, api_key=tenant.secret) as client:
+        client.remember(f"{talk} The greenhouse is heated with straw.", wait_indexed=True)
+    told = await said(host, "mneme_recall", query="what keeps the greenhouse warm")
+    assert "heated with straw" in told
+    assert len(told) < 2_000
+
+
 async def test_an_event_is_read_by_the_name_that_recall_gave_it(
     host: Client, server: Any, tenant: Any
 ) -> None:
