@@ -21,6 +21,32 @@ test("what is kept of a user says which memory was replaced", async () => {
   expect(replaced[0]).toContain("lives in Oslo");
 });
 
+test("a memory is pinned and unpinned on its page, and said to be", async () => {
+  let pinned = false;
+  const memory = () => ({ id: "m-1", text: "allergic to nuts", etag: "e", pinned });
+  const changed: unknown[] = [];
+  serve({
+    "MemoryService/ListMemories": () => ({ memories: [memory()], totalSize: "1" }),
+    "MemoryService/GetMemory": () => ({ memory: memory() }),
+    "MemoryService/UpdateMemory": (asked) => {
+      changed.push(asked);
+      pinned = !pinned;
+      return { memory: memory() };
+    },
+  });
+  open("/memories?memory=m-1");
+  fireEvent.click(await screen.findByRole("button", { name: "Pin" }));
+  await screen.findByRole("button", { name: "Unpin" });
+  await screen.findByText("first in its user's profile");
+  await waitFor(() => expect(screen.getByText("pinned").closest("li")).not.toBeNull());
+  fireEvent.click(screen.getByRole("button", { name: "Unpin" }));
+  await screen.findByRole("button", { name: "Pin" });
+  expect(changed).toEqual([
+    { memory: { id: "m-1", etag: "e", pinned: true }, updateMask: "pinned" },
+    { memory: { id: "m-1", etag: "e", pinned: false }, updateMask: "pinned" },
+  ]);
+});
+
 test("a summary of all reflections does not stand over those of one agent", async () => {
   serve({
     "LearnService/SummarizeReflections": () => ({ totalReflections: "7", successRate: 0.5 }),

@@ -2,9 +2,10 @@
 
 import type { MemoryJson } from "@mneme/client/http";
 import { useEffect, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../api/errors";
 import { useLoad, usePages } from "../api/load";
 import { memories } from "../api/services";
-import { Badge, Empty, Facts, PageHeader, Show, Time } from "../components/basics";
+import { Badge, Empty, ErrorBox, Facts, PageHeader, Show, Time } from "../components/basics";
 import { Confirm } from "../components/dialog";
 import { Filters, TextFilter, Toggle } from "../components/filters";
 import { announce } from "../components/live";
@@ -16,7 +17,7 @@ import type { PageProps } from "../pages";
 import { filter, narrowing, navigate, setQuery, withQuery } from "../router";
 import "../styles/remember.css";
 
-const NAMES = ["q", "user", "agent", "project", "tag", "old"] as const;
+const NAMES = ["q", "user", "agent", "project", "tag", "old", "pinned"] as const;
 const FOUND = 50;
 
 export default function Memories({ rest: [linked] }: PageProps) {
@@ -38,11 +39,17 @@ export default function Memories({ rest: [linked] }: PageProps) {
         <TextFilter name="project" label="Project" />
         <TextFilter name="tag" label="Label" />
         <Toggle name="old" label="Replaced, too" />
+        {!filter("q") && <Toggle name="pinned" label="Pinned only" />}
       </Filters>
       <div class={filter("memory") ? "split open" : "split"}>
         <div class="card list">{filter("q") ? <Found key={round} /> : <List round={round} />}</div>
         {filter("memory") && (
-          <Detail key={filter("memory")} id={filter("memory")} onRemoved={removed} />
+          <Detail
+            key={filter("memory")}
+            id={filter("memory")}
+            onChanged={() => setRound((before) => before + 1)}
+            onRemoved={removed}
+          />
         )}
       </div>
     </>
@@ -60,7 +67,14 @@ function List({ round }: { round: number }) {
   const inputs = [...NAMES.map(filter), round];
   const pages = usePages<MemoryJson>(async (pageToken, signal) => {
     const includeSuperseded = filter("old") === "1";
-    const asked = { filter: memoryFilter(), includeSuperseded, pageSize: 50, pageToken };
+    const onlyPinned = filter("pinned") === "1";
+    const asked = {
+      filter: memoryFilter(),
+      includeSuperseded,
+      onlyPinned,
+      pageSize: 50,
+      pageToken,
+    };
     const page = await memories.listMemories(asked, { signal });
     return { items: page.memories ?? [], next: page.nextPageToken, total: num(page.totalSize) };
   }, inputs);
@@ -108,6 +122,7 @@ function Rows({ of }: { of: readonly MemoryJson[] }) {
           >
             <span class="row-title">{memory.text}</span>
             {memory.supersededBy && <Badge>replaced</Badge>}
+            {memory.pinned && <Badge>pinned</Badge>}
             <span class="row-text">
               {[memory.userId, memory.agentId, memory.project].filter(Boolean).join(" · ")}
             </span>
@@ -118,7 +133,8 @@ function Rows({ of }: { of: readonly MemoryJson[] }) {
   );
 }
 
-function Detail({ id, onRemoved }: { id: string; onRemoved: () => void }) {
+function Detail(props: { id: string; onChanged: () => void; onRemoved: () => void }) {
+  const { id, onChanged, onRemoved } = props;
   const loaded = useLoad((signal) => memories.getMemory({ memoryId: id }, { signal }), [id]);
   const [asking, setAsking] = useState(false);
   return (
@@ -137,6 +153,11 @@ function Detail({ id, onRemoved }: { id: string; onRemoved: () => void }) {
                 ["Project", memory.project],
                 ["Importance", word(memory.importance, "IMPORTANCE_")],
                 ["Labels", memory.tags?.join(", ")],
+                ["Pinned", memory.pinned ? "first in its user's profile" : undefined],
+                [
+                  "Said again",
+                  memory.confirmedCount ? plural(memory.confirmedCount, "further day") : undefined,
+                ],
                 ["Holds since", <Time key="since" value={memory.since} exact />],
                 ["Held until", memory.until && <Time value={memory.until} exact />],
                 [
@@ -168,6 +189,13 @@ function Detail({ id, onRemoved }: { id: string; onRemoved: () => void }) {
             )}
             <May scope="write">
               <div class="actions">
+                <Pin
+                  memory={memory}
+                  onChanged={() => {
+                    loaded.reload();
+                    onChanged();
+                  }}
+                />
                 <button type="button" class="danger" onClick={() => setAsking(true)}>
                   Delete
                 </button>
@@ -178,6 +206,30 @@ function Detail({ id, onRemoved }: { id: string; onRemoved: () => void }) {
         )}
       </Show>
     </section>
+  );
+}
+
+/** Pins a memory, so that it comes first in its user's profile, or takes that back. */
+function Pin({ memory, onChanged }: { memory: MemoryJson; onChanged: () => void }) {
+  const [fault, setFault] = useState<ApiError>();
+  const change = async (): Promise<void> => {
+    const { id = "", etag = "", pinned = false } = memory;
+    try {
+      await memories.updateMemory({ memory: { id, etag, pinned: !pinned }, updateMask: "pinned" });
+      setFault(undefined);
+      announce(pinned ? "Memory unpinned" : "Memory pinned");
+      onChanged();
+    } catch (error) {
+      setFault(asApiError(error));
+    }
+  };
+  return (
+    <>
+      <button type="button" onClick={() => void change()}>
+        {memory.pinned ? "Unpin" : "Pin"}
+      </button>
+      {fault && <ErrorBox error={fault} />}
+    </>
   );
 }
 
