@@ -19,6 +19,7 @@ OTHERS = {
     "docs/demo.svg",
     "docs/guides/agents-day.md",
     "docs/reflect-examples.md",
+    "docs/reflect-truth.md",
     *(f"tests/fixtures/recorded/{file.name}" for file in RECORDED.iterdir()),
 }
 
