@@ -48,6 +48,15 @@ def test_results_are_a_table_with_score_source_and_a_preview_of_the_text(
     assert "  l1  Refresh tokens" in second
 
 
+def test_of_a_long_text_what_bears_on_the_question_is_shown(served: ScriptedServer) -> None:
+    found = {"source_type": "memory", "source_id": "m", "score": 0.4, "text": "Minutes. " * 300}
+    passage = {"text": "The key hangs behind the portrait.", "start": 2_000, "end": 2_034}
+    served.on("Recall", answer(outcome="found", results=[found | {"passage": passage}]))
+    shown = mneme("recall", "where is the key").lines[1]
+    assert "… The key hangs behind the portrait." in shown
+    assert "Minutes" not in shown
+
+
 def test_every_option_reaches_the_server(served: ScriptedServer) -> None:
     mneme(
         *["recall", "q", "--scope", "event", "--scope", "lesson", "--limit", "20"],

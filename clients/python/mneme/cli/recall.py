@@ -136,7 +136,9 @@ def _steps(result: RecallResult) -> Iterator[str]:
 
 def _text(result: RecallResult) -> str:
     """What it says, what it stands for, and what happened around it, a line each."""
-    lines = [cells.preview(result.text)]
+    # Of a long text what bears on the question, which its beginning need not.
+    bearing = f"… {result.passage.text}" if result.passage.text else result.text
+    lines = [cells.preview(bearing)]
     if result.metadata.get("archived"):
         lines.append("(archived)")
     if result.copies > 1:
