@@ -1,13 +1,17 @@
-"""Imports of what was exported: what is written, and what becomes of ids that are taken."""
+"""Exports, and imports of them: what is written, and what becomes of ids that are taken."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Generic, Protocol, TypeVar
 
 from mneme_server.common.errors import AlreadyExists
+from mneme_server.engine.corpus.tenant import OpenTenant
+from mneme_server.engine.corpus.tenant_store import CorpusUnit
+
+_EXPORT_PAGE = 200
 
 
 class OnConflict(IntEnum):
@@ -35,6 +39,25 @@ class _Item(Protocol):
 
 
 T = TypeVar("T", bound=_Item)
+
+
+def exported(
+    tenant: OpenTenant, read: Callable[[CorpusUnit, str, int], Sequence[T]]
+) -> Iterator[T]:
+    """Yield items by id, a page to a transaction.
+
+    Args:
+        tenant: whose they are.
+        read: returns the items by id, after that id, as many as the number says.
+    """
+    after = ""
+    while True:
+        with tenant.read() as unit:
+            page = read(unit, after, _EXPORT_PAGE)
+        if not page:
+            return
+        yield from page
+        after = page[-1].id
 
 
 @dataclass(slots=True)

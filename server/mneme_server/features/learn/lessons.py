@@ -14,7 +14,7 @@ from mneme_server.common.etags import existing
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.imports import Import, ImportReport, OnConflict, import_of
+from mneme_server.engine.corpus.imports import Import, ImportReport, OnConflict, exported, import_of
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.revision import revised
 from mneme_server.engine.corpus.tenant import OpenTenants
@@ -31,8 +31,6 @@ from mneme_server.features.learn.store.lessons import SqlLessons
 from mneme_server.features.learn.usage import Usage
 from mneme_server.features.recall.model import RecallAnswer, RecallQuery
 from mneme_server.features.recall.search import Recall
-
-_EXPORT_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +228,12 @@ class Lessons:
 
     def export(self, tenant_id: str, filter_: LessonFilter) -> Iterator[Lesson]:
         """Yield lessons by id."""
-        after = ""
         with self.tenants.open(tenant_id) as tenant:
-            while True:
-                with tenant.read() as unit:
-                    page = unit.get(SqlLessons).by_id(filter_, after, _EXPORT_PAGE)
-                if not page:
-                    return
-                yield from (self.usage.shown(tenant_id, lesson) for lesson in page)
-                after = page[-1].id
+            for lesson in exported(
+                tenant,
+                lambda unit, after, limit: unit.get(SqlLessons).by_id(filter_, after, limit),
+            ):
+                yield self.usage.shown(tenant_id, lesson)
 
     def _save(
         self, tenant_id: str, lessons: Sequence[Lesson], on_conflict: OnConflict

@@ -14,7 +14,7 @@ from mneme_server.common.etags import existing, require_unchanged
 from mneme_server.common.identity import new_id
 from mneme_server.common.pages import least_bytes
 from mneme_server.engine.corpus.document import Document, DocumentFilter
-from mneme_server.engine.corpus.imports import ImportReport, OnConflict, import_of
+from mneme_server.engine.corpus.imports import ImportReport, OnConflict, exported, import_of
 from mneme_server.engine.corpus.ports import Matrix, TextEmbedder
 from mneme_server.engine.corpus.revision import revised
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
@@ -35,7 +35,6 @@ from mneme_server.features.skills.session_record import completed, read_record
 from mneme_server.features.skills.store.episodes import SqlEpisodes
 from mneme_server.features.skills.store.skills import SqlSkills
 
-_EXPORT_PAGE = 200
 _GIVEN = (
     "session_id", "agent_id", "user_id", "project", "task", "input", "output", "critique",
     "latency_ms", "tokens_used", "tools", "tags",
@@ -202,15 +201,11 @@ class Episodes:
 
     def export(self, tenant_id: str, filter_: EpisodeFilter) -> Iterator[Episode]:
         """Yield episodes by id."""
-        after = ""
         with self.tenants.open(tenant_id) as tenant:
-            while True:
-                with tenant.read() as unit:
-                    page = unit.get(SqlEpisodes).by_id(filter_, after, _EXPORT_PAGE)
-                if not page:
-                    return
-                yield from page
-                after = page[-1].id
+            yield from exported(
+                tenant,
+                lambda unit, after, limit: unit.get(SqlEpisodes).by_id(filter_, after, limit),
+            )
 
 
 def _texts(episodes: Sequence[Episode]) -> list[str]:
