@@ -37,6 +37,7 @@ class MadeEvent:
     message: str | None = None
     text: str = ""
     payload: str = "{}"
+    trace: int = 0
 
 
 @dataclass

@@ -73,8 +73,8 @@ _TERM = re.compile(
 )
 _MOST_PASSES = 5
 
-_TRACEBACK = "Traceback (most recent call last):"
-_RAISED = re.compile(re.escape(_TRACEBACK) + r"\n(?:[ \t][^\n]*\n|\n)*(\S[^\n]*)")
+TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(re.escape(TRACEBACK) + r"\n(?:[ \t][^\n]*\n|\n)*(\S[^\n]*)")
 """Python's; its frames are indented, and the lines of the exception's message follow below."""
 _FRAMES = re.compile(
     r"\n(?:[ \t]+at \S|[ \t]+from \S+:\d|goroutine \d+ \[|stack backtrace:|Stack trace:\n#0)"
@@ -105,7 +105,7 @@ def telling_part(message: str) -> str:
     """Return what says what happened: of a stack trace the line that names the exception, of
     another message all of it."""
     text = message.strip()
-    if (begins := text.rfind(_TRACEBACK)) >= 0:
+    if (begins := text.rfind(TRACEBACK)) >= 0:
         if raised := _RAISED.match(text, begins):
             return raised[1]
         return text.rsplit("\n", 1)[-1] if not begins else text

@@ -204,3 +204,19 @@ def test_reflecting_needs_a_key_that_may_read(
     with refused() as failure:
         reflect(writer, COST)
     assert failure.code == grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_answers_that_hold_a_traceback_are_told_as_a_guess(api: Api) -> None:
+    raised = "Traceback (most recent call last):\n  File 'a.py', line 1\nKeyError: 'x'"
+    for number in range(4):
+        record(
+            api,
+            event(raised, f"s{number}", "tool_response", name="bash"),
+            event("no traceback", f"s{number}", "tool_response", name="read"),
+            event("", f"s{number}", "tool_response", name="run", payload={"result": raised}),
+        )
+    answer = reflect(api, ERRORS)
+    told = {insight.summary.split(" may ")[0] for insight in answer.insights}
+    assert told == {"4 answers of bash in 4 sessions", "4 answers of run in 4 sessions"}
+    assert {insight.type for insight in answer.insights} == {"unmarked_error"}
+    assert answer.error_patterns.error_count == 0

@@ -58,6 +58,8 @@ class Column(Enum):
     MESSAGE = "message"
     """The error's message: the beginning and the end of a long one; None for events that are no
     errors."""
+    TRACE = "trace"
+    """1 for a tool's answer that nothing marks as an error and whose text holds a stack trace."""
 
 
 class SessionRow(NamedTuple):

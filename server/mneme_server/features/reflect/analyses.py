@@ -45,7 +45,7 @@ CAVEAT = (
 )
 _COUNTS = frozenset(
     ("total_cost", "cost_by_model", "cost_by_tag", "cost_by_tool", "expensive_operation",
-     "common_sequence", "tool_loop")
+     "common_sequence", "tool_loop", "unmarked_error")
 )  # fmt: skip
 """Findings that only count what there is."""
 _PATIENCE_S = 10.0

@@ -45,6 +45,7 @@ from mneme_server.features.reflect.model import (
 )
 from mneme_server.features.reflect.outcomes import adjusted_splits, splits, untold
 from mneme_server.features.reflect.tool_sequences import argument_hashes
+from mneme_server.features.reflect.unmarked_errors import unmarked_errors
 from mneme_server.features.reflect.wording import (
     against,
     called,
@@ -58,7 +59,7 @@ from mneme_server.features.reflect.wording import (
 )
 from mneme_server.statistics.inference import Floats, rate_ratio
 
-NEEDED = (*tool_calls.NEEDED, Column.MESSAGE)
+NEEDED = (*tool_calls.NEEDED, Column.MESSAGE, Column.TRACE)
 _MAX_PRECEDING = 5
 MAX_SHOWN = 5
 """Ways of recovery that are shown for an error."""
@@ -151,7 +152,10 @@ def error_patterns(
         outcome=any_error,
     )
     findings = AnalysisFindings(
-        result, error_insights(result), list(history.notes), list(history.caps)
+        result,
+        [*error_insights(result), *unmarked_errors(history, reader)],
+        list(history.notes),
+        list(history.caps),
     )
     if all(pattern.sessions_affected < _FEW for pattern in patterns):
         findings.notes += _too_few(result)

@@ -45,6 +45,7 @@ _NUMBERS: dict[Column, Any] = {
     Column.INPUT_TOKENS: np.int64,
     Column.OUTPUT_TOKENS: np.int64,
     Column.DURATION: np.int64,
+    Column.TRACE: np.int8,
 }
 _CODED = (Column.KIND, Column.AGENT, Column.NAME, Column.MODEL)
 _MEMORY_OF_MESSAGES = 20_000

@@ -45,6 +45,11 @@ class Kept:
         is_error = self.kind in _ERRORS or self.severity >= Severity.ERROR
         return (self.error or self.text) if is_error else None
 
+    @property
+    def trace(self) -> int:
+        is_answer = self.kind == EventType.TOOL_RESPONSE and self.message is None
+        return int(is_answer and "Traceback (most recent call last):" in self.text)
+
 
 @dataclass
 class Record:

@@ -265,3 +265,21 @@ def test_ids_that_are_other_ones_each_time_stay_one_pattern() -> None:
         record.call(name, "query", number * 60.0, error=f"user bob{number} was not found")
     (pattern,) = patterns_in(record).patterns
     assert (pattern.template, pattern.count) == ("user <id> was not found", 90)
+
+
+def test_answers_that_hold_a_traceback_are_told_as_a_guess_and_count_as_no_errors() -> None:
+    record = Record()
+    raised = "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'"
+    for number in range(4):
+        for tool, text in (("bash", raised), ("bash", "ok"), ("read", "def f(): ...")):
+            record.call(f"s{number}", tool, float(number))
+            record.events[-1].text = text
+    findings = found_in(record)
+    assert isinstance(findings.result, ErrorPatterns)
+    assert findings.result.error_count == 0
+    (told,) = findings.insights
+    assert told.type == "unmarked_error"
+    assert told.summary.startswith("4 answers of bash in 4 sessions may be errors that nothing")
+    assert "guess" in told.summary
+    assert told.q_value is None
+    assert len(told.event_ids) == 4

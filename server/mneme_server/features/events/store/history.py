@@ -20,6 +20,7 @@ from sqlalchemy import (
     select,
 )
 
+from mneme_server.common.masking import TRACEBACK
 from mneme_server.engine.store.portable import ending, unindexed
 from mneme_server.engine.store.reading import read_rows
 from mneme_server.engine.store.rows import chunks, decode_tags, equal_where_given, latest_after
@@ -108,6 +109,15 @@ _COLUMNS: Mapping[Column, ColumnElement[Any]] = {
     Column.OUTPUT_TOKENS: events.c.output_tokens,
     Column.DURATION: func.coalesce(events.c.duration, -1),
     Column.MESSAGE: case((_is_error, _message()), else_=None),
+    Column.TRACE: case(
+        (
+            events.c.event_type.in_(sorted(CALL_ANSWERS))
+            & ~_is_error
+            & events.c.text.like(f"%{TRACEBACK}%"),
+            1,
+        ),
+        else_=0,
+    ),
 }
 
 
