@@ -167,6 +167,25 @@ def test_sessions_of_the_system_are_found_by_who_asks_for_them_alone(store: Stor
         assert [list(found) for (found,) in scanned] == [["s"]]
 
 
+def test_answers_whose_text_holds_a_traceback_are_told_apart_where_they_are_no_errors(
+    store: Store,
+) -> None:
+    raised = "Traceback (most recent call last):\nKeyError"
+    with store.write() as unit:
+        unit.get(SqlSessions).save([session("s")])
+        unit.get(SqlEvents).append(
+            [
+                event("a", "s", 1, event_type="tool_response", text=raised),
+                event("b", "s", 2, event_type="tool_error", text=raised),
+                event("c", "s", 3, event_type="message", text=raised),
+                event("d", "s", 4, event_type="tool_response", text="ok"),
+            ]
+        )
+    with store.read() as unit:
+        (found,) = unit.get(SqlHistory).scan(HistoryFilter(), [Column.SEQUENCE, Column.TRACE])
+    assert dict(zip(*found, strict=True)) == {1: 1, 2: 0, 3: 0, 4: 0}
+
+
 def test_the_texts_of_all_lessons_that_match_are_read_some_at_a_time(store: Store) -> None:
     names = [f"l{n:04}" for n in range(1_001)]
     with store.write() as unit:
