@@ -22,8 +22,7 @@ _REPEATED = LARGEST // 3
 """Bytes up to which the last sentence of a passage begins the next one as well: what follows often
 says "it" of what stands there."""
 _HEADING_BYTES = 120
-_SENTENCE_END = re.compile(r"(?<=[.!?…:;])\s|(?<=[。！？；])|\n")
-_WORD_END = re.compile(r"\s")
+_SENTENCE_END = re.compile(r"[.!?…:;](?=\s)|[。！？；\n]")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 
 
@@ -112,49 +111,43 @@ def _joined(held: Sequence[_Piece], above: Sequence[str]) -> Passage:
 
 def _pieces(text: str) -> Iterator[_Piece]:
     plain = text.isascii()
-    for start, end in _between(_SENTENCE_END, text, 0, len(text)):
-        size = end - start if plain else _bytes(text, start, end)
-        if size <= LARGEST:
-            yield _Piece(start, end, size)
-        else:
-            yield from _of_words(text, start, end)
+    ends = [mark.end() for mark in _SENTENCE_END.finditer(text)]
+    start = 0
+    for end in [*ends, len(text)]:
+        said = text[start:end].lstrip()
+        if said:
+            start = end - len(said)
+            last = start + len(said.rstrip())
+            size = last - start if plain else _bytes(text, start, last)
+            if size <= LARGEST:
+                yield _Piece(start, last, size)
+            else:
+                yield from _of_words(text, start, last)
+        start = end
 
 
 def _of_words(text: str, start: int, end: int) -> Iterator[_Piece]:
-    """Cut what is too long for a passage between words."""
-    first = last = start
-    size = 0
-    for begins, ends in _between(_WORD_END, text, start, end):
-        more = _bytes(text, last, ends)
-        if size and size + more > LARGEST:
-            yield _Piece(first, last, size)
-            first, size, more = begins, 0, _bytes(text, begins, ends)
-        if more > LARGEST:
-            *whole, rest = _of_characters(text, begins, ends)
-            yield from whole
-            first, more = rest.start, rest.size
-        last, size = ends, size + more
-    yield _Piece(first, last, size)
+    """Cut what is too long for a passage between words; a word that is, between characters."""
+    while start < end:
+        last = start + _fitting(text, start, end)
+        if last < end and not text[last].isspace():
+            words = text[start:last].rsplit(None, 1)
+            if len(words) > 1:
+                last -= len(words[1])
+        said = text[start:last].rstrip()
+        yield _Piece(start, start + len(said), _bytes(text, start, start + len(said)))
+        start = last
+        while start < end and text[start].isspace():
+            start += 1
 
 
-def _of_characters(text: str, start: int, end: int) -> Iterator[_Piece]:
-    step = LARGEST // 4  # A character has four bytes at most.
-    if text[start:end].isascii():
-        step = LARGEST
-    for first in range(start, end, step):
-        last = min(first + step, end)
-        yield _Piece(first, last, _bytes(text, first, last))
-
-
-def _between(ends: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield what lies between the places where something ends, without space around it."""
-    marks = [(mark.start(), mark.end()) for mark in ends.finditer(text, start, end)]
-    for last, following in [*marks, (end, end)]:
-        said = text[start:last].lstrip()
-        if said:
-            first = last - len(said)
-            yield first, first + len(said.rstrip())
-        start = following
+def _fitting(text: str, start: int, end: int) -> int:
+    """Return how many characters from `start` on fit in a passage; at least one."""
+    some = text[start : min(end, start + LARGEST)]
+    if some.isascii():
+        return len(some)
+    whole = some.encode("utf-8", "surrogatepass")[:LARGEST]
+    return max(1, len(whole.decode("utf-8", "ignore")))
 
 
 def _bytes(text: str, start: int, end: int) -> int:

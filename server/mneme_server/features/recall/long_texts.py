@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -51,13 +50,22 @@ def _best(text: str, wanted: set[str], near: Scores | None) -> Passage | None:
 
 
 def _shares(text: str, cut: Sequence[Passage], wanted: set[str]) -> Scores:
-    """Return which share of the words each of the passages has: the text is read once."""
+    """Return which share of the words each of the passages has."""
     shares = np.zeros(len(cut), np.float32)
-    if not wanted:
-        return shares
-    any_word = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, wanted))})(?!\w)", re.IGNORECASE)
+    lowered = text.lower()
+    said = lowered if len(lowered) == len(text) else text  # Places must be those of the text.
     starts = [one.start for one in cut]
-    held = {(bisect_right(starts, at.start()) - 1, at[0].lower()) for at in any_word.finditer(text)}
-    for place, _ in held:
-        shares[place] += 1 / len(wanted)
+    for word in wanted:
+        places = {bisect_right(starts, at) - 1 for at in _places(said, word)}
+        shares[[*places]] += 1 / len(wanted)
     return shares
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    """Yield where a word stands that is not part of another."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum():
+            yield at
+        at = text.find(word, end)
