@@ -103,11 +103,12 @@ memories = Table(
     Index("memories_by_user", "tenant_id", "user_id", "since", "id"),
     Index("memories_by_digest", "tenant_id", "digest"),
     Index("memories_by_successor", "tenant_id", "superseded_by"),
-    # Of one user what holds, in the order of the profile, which is read from its end: all that is
-    # needed to count it is in the index, too.
+    # Of one user what holds, in the order of the profile, which is read from its end; all that is
+    # counted and filtered by is in the index, too.
     Index(
         "memories_by_standing",
         "tenant_id", "user_id", "superseded_by", "standing", "last_said", "digest", "since",
+        "agent_id", "project",
     ),
     info=rows_are("memory", "id"),
 )  # fmt: skip

@@ -928,7 +928,7 @@ CREATE INDEX skill_tags_by_skill ON skill_tags (tenant_id, skill_id);
 CREATE INDEX skill_links_by_child ON skill_links (tenant_id, child_id);
 CREATE UNIQUE INDEX patterns_by_name ON patterns (tenant_id, name);
 CREATE INDEX pattern_verdicts_by_memory ON pattern_verdicts (tenant_id, memory_id);
-CREATE INDEX memories_by_standing ON memories (tenant_id, user_id, superseded_by, standing, last_said, digest, since);
+CREATE INDEX memories_by_standing ON memories (tenant_id, user_id, superseded_by, standing, last_said, digest, since, agent_id, project);
 CREATE INDEX otlp_inbox_by_due ON otlp_inbox (tenant_id, due_at);
 CREATE INDEX otlp_inbox_by_size ON otlp_inbox (tenant_id, bytes);
 CREATE INDEX otlp_inbox_by_trace ON otlp_inbox (tenant_id, trace_id);

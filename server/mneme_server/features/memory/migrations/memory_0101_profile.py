@@ -45,5 +45,8 @@ def upgrade() -> None:
     op.create_index(
         "memories_by_standing",
         "memories",
-        ["tenant_id", "user_id", "superseded_by", "standing", "last_said", "digest", "since"],
-    )
+        [
+            "tenant_id", "user_id", "superseded_by", "standing", "last_said", "digest", "since",
+            "agent_id", "project",
+        ],
+    )  # fmt: skip
