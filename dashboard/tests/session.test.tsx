@@ -8,10 +8,10 @@ const ANSWERS = {
   "EventService/GetSession": () => ({ session: SESSION }),
   "EventService/ListEvents": () => ({ events: EVENTS }),
   "EventService/VerifyEvents": () => ({ valid: true, eventsChecked: "4", headHash: "hash-e4" }),
-  "RecallService/Recall": () => ({
-    results: [
-      { sourceType: "lesson", sourceId: "l-1", text: "Check seats first\nThen book.", score: 0.6 },
-    ],
+  "RecallService/Recall": ({ scopes }: Record<string, unknown>) => ({
+    results: (scopes as string[]).includes("lesson")
+      ? [{ sourceType: "lesson", sourceId: "l-1", text: "Check seats first\nThen book.", score: 0.6 }]
+      : [],
   }),
 };
 
