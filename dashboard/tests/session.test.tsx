@@ -10,7 +10,14 @@ const ANSWERS = {
   "EventService/VerifyEvents": () => ({ valid: true, eventsChecked: "4", headHash: "hash-e4" }),
   "RecallService/Recall": ({ scopes }: Record<string, unknown>) => ({
     results: (scopes as string[]).includes("lesson")
-      ? [{ sourceType: "lesson", sourceId: "l-1", text: "Check seats first\nThen book.", score: 0.6 }]
+      ? [
+          {
+            sourceType: "lesson",
+            sourceId: "l-1",
+            text: "Check seats first\nThen book.",
+            score: 0.6,
+          },
+        ]
       : [],
   }),
 };
