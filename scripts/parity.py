@@ -9,6 +9,7 @@ Usage: python scripts/parity.py [--check]
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import tomllib
@@ -107,11 +108,13 @@ def _row(service: str, method: str, said: Mapping[str, Any]) -> Row:
 
 def _others(method: str) -> Iterator[str]:
     """The other names of a method."""
-    called = getattr(MnemeClient, method, None)
+    called = inspect.unwrap(getattr(MnemeClient, method, None))  # type: ignore[arg-type]
     return (
         name
         for name in dir(MnemeClient)
-        if name != method and called is not None and getattr(MnemeClient, name) is called
+        if name != method
+        and called is not None
+        and inspect.unwrap(getattr(MnemeClient, name)) is called
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from google.protobuf.descriptor import FieldDescriptor
 
 from clientgen.description import PACKAGE, Api
+from clientgen.mains import main_lists, main_messages
 from clientgen.options import known_set, names_kind
 from clientgen.signature import SCALARS, is_map, map_value, module_of
 
@@ -65,16 +66,34 @@ def fields_module(api: Api) -> str:
 def answers_module(api: Api) -> str:
     """What calls answer."""
     body: list[str] = []
+    lists, of_one = main_lists(api), main_messages(api)
     for message in api.answered:
         own = f"{module_of(message.descriptor.file.name)}.{message.name}"
         wire = own.removeprefix("mneme.v1.")
-        body += ["", "", f"class {message.name}(Answer[{wire}], of={wire}):"]
+        body += ["", "", *_head(message.name, wire, lists.get(message.descriptor.full_name))]
         body += _doc(message.comment or f"{message.name}.", "    ")
         for field in message.fields:
             body += ["", f"    {field.name}: {_answered(field.descriptor)}"]
             body += _doc(field.comment, "    ")
+        if one := of_one.get(message.descriptor.full_name):
+            kind = _scalar(one.message_type.fields_by_name["id"])
+            body += ["", "    @property", f"    def id(self) -> {kind}:"]
+            body += [f'        """The id of `{one.name}`."""', f"        return self.{one.name}.id"]
     body += ["", "", f"__all__ = {[message.name for message in api.answered]}"]
     return _module("What calls answer, in plain values.", body, api)
+
+
+def _head(name: str, wire: str, items: FieldDescriptor | None) -> list[str]:
+    """The first lines of an answer's class; `items` is the list that it stands for."""
+    if items is None:
+        return [f"class {name}(Answer[{wire}], of={wire}):"]
+    return [
+        f"class {name}(",
+        f'    ListAnswer[{wire}, "{items.message_type.name}"],',
+        f"    of={wire},",
+        f'    items_in="{items.name}",',
+        "):",
+    ]
 
 
 def _module(about: str, body: list[str], api: Api) -> str:
@@ -93,7 +112,7 @@ def _module(about: str, body: list[str], api: Api) -> str:
     ]
     lines += [*imported, ""]
     if "(Answer[" in text:
-        lines.append("from mneme._core.answers import Answer")
+        lines.append("from mneme._core.answers import Answer, ListAnswer")
     choices = sorted({word for word in _words(text) if word.endswith("Choice") or word in known})
     if choices:
         lines += ["from mneme._generated.choices import (", *(f"    {c}," for c in choices), ")"]

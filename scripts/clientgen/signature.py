@@ -40,6 +40,9 @@ _POSITIONAL_THOUGH_OPTIONAL = frozenset(
 )
 """What a caller usually gives, and first."""
 
+_ONE_OR_SEVERAL = frozenset({f"{PACKAGE}.DeleteMemoriesRequest.memory_ids"})
+"""Lists of ids that may be given as a single one, too."""
+
 Import = tuple[str, str]
 
 
@@ -53,6 +56,7 @@ class Parameter:
     required: bool
     imports: frozenset[Import]
     async_type: str | None = None
+    or_one: bool = False
 
     def declaration(self, *, is_async: bool) -> str:
         """As it stands in the method's head."""
@@ -60,6 +64,12 @@ class Parameter:
         if self.required:
             return f"{self.name}: {text}"
         return f"{self.name}: {text} | None = None"
+
+    @property
+    def field(self) -> str:
+        """The field of the request that it becomes."""
+        value = f"several({self.name})" if self.or_one else self.name
+        return f'"{self.name}": {value},'
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +96,17 @@ class Signature:
         """The lines of the expression that holds the request's fields."""
         if self.streams_items:
             return [f"{self.positional[0].name},"]
-        names = [p.name for p in self._all]
         if self.update_of is not None:
+            names = [p.name for p in self._all]
             resource, id_parameter = self.update_of
             given = [f"{name}," for name in names if name in (_CLEAR, _ETAG)]
             names = [name for name in names if name not in (id_parameter, _CLEAR, _ETAG)]
             changes = ["{", *(f'    "{name}": {name},' for name in names), "},"]
             inner = [f'"{resource}",', f"{id_parameter},", *changes, *given]
             return ["update_of(", *(f"    {line}" for line in inner), "),"]
-        if not names:
+        if not self._all:
             return ["{},"]
-        return ["{", *(f'    "{name}": {name},' for name in names), "},"]
+        return ["{", *(f"    {p.field}" for p in self._all), "},"]
 
     def parameters(self, *, is_async: bool) -> list[str]:
         """The lines of the method's head after `self`."""
@@ -160,7 +170,12 @@ def module_of(file_name: str) -> str:
 
 def _parameter(field: Field, *, optional: bool = False) -> Parameter:
     text, imports = _annotation(field.descriptor)
-    return Parameter(field.name, text, field.comment, field.required and not optional, imports)
+    required = field.required and not optional
+    if field.descriptor.full_name in _ONE_OR_SEVERAL:
+        imports |= {("mneme._core.rpc", "several")}
+        comment = f"{field.comment} A single one needs no list."
+        return Parameter(field.name, text, comment, required, imports, or_one=True)
+    return Parameter(field.name, text, field.comment, required, imports)
 
 
 def _clear_parameter(fields: Iterable[Field]) -> Parameter:

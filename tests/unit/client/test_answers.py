@@ -8,18 +8,24 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import mneme
 import pytest
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
 from mneme import types
-from mneme._core.answers import Answer, answer_of
+from mneme._core.answers import Answer, ListAnswer, answer_of
 from mneme._core.convert import fill
 from mneme._core.enums import short_names
+from mneme._core.rpc import Rpc
 from mneme._generated.services import RPCS
 from mneme.messages import (
+    CreateMemoryResponse,
     Event,
+    GetContextResponse,
+    GetLessonResponse,
     GetSessionResponse,
     RecallResponse,
     RecallResult,
@@ -50,6 +56,48 @@ def test_what_is_not_set_is_none_or_empty() -> None:
     assert (event.text, event.payload, event.input_tokens) == ("", {}, 0)
     result = answer_of(RecallResult())
     assert (result.similarity, result.terms) == (None, [])
+
+
+def test_what_is_asked_for_as_a_list_is_read_as_one() -> None:
+    results = [{"source_id": "a"}, {"source_id": "b"}]
+    answer = answer_of(RecallResponse(results=results, outcome=1))
+    assert isinstance(answer, types.RecallResponse)
+    assert [hit.source_id for hit in answer] == ["a", "b"]
+    assert (len(answer), answer[0].source_id, answer[-1]) == (2, "a", answer.results[1])
+    assert answer[:1] == answer.results[:1]
+    assert answer[1] in answer
+    assert ("outcome" in answer, "confidence" in answer) == (True, False)
+    assert bool(answer)
+    assert not answer_of(RecallResponse())
+
+
+LISTING = [rpc for rpc in RPCS if rpc.method.startswith(("List", "Search", "Recall", "Match"))]
+
+
+@pytest.mark.parametrize("rpc", LISTING, ids=lambda rpc: rpc.method)
+def test_whatever_lists_or_searches_answers_with_a_list(rpc: Rpc[Message, Answer[Any]]) -> None:
+    answer = rpc.answer(rpc.response())
+    assert isinstance(answer, ListAnswer)
+    getattr(answer.raw, answer.items_in).add()
+    assert list(answer) == getattr(answer, answer.items_in)
+    assert len(answer) == 1
+
+
+def test_what_is_no_list_and_no_dict_says_how_it_is_read() -> None:
+    context = answer_of(GetContextResponse())
+    with pytest.raises(TypeError, match=r"GetContextResponse is no list: .*\.items"):
+        list(context)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"Event is no dict: write \.text"):
+        _ = answer_of(Event())["txt"]  # type: ignore[index]
+    with pytest.raises(TypeError, match=r"RecallResponse is no dict: write \.results"):
+        _ = answer_of(RecallResponse())["results"]  # type: ignore[index]
+
+
+def test_what_was_made_is_known_by_its_id_at_once() -> None:
+    made = types.CreateMemoryResponse(CreateMemoryResponse(memory={"id": "m1"}))
+    assert (made.id, made.memory.id) == ("m1", "m1")
+    read = types.GetLessonResponse(GetLessonResponse(lesson={"id": "l1"}))
+    assert read.id == "l1"
 
 
 def test_a_nested_message_is_an_answer_and_in_tells_whether_it_was_set() -> None:

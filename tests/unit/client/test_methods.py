@@ -103,6 +103,32 @@ def test_memories_are_deleted_by_their_ids_given_by_position(
     assert not request.dry_run
 
 
+def test_a_single_memory_is_deleted_by_its_id_without_a_list(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    client.call("delete_memories", "m1")
+    assert list(served.last("DeleteMemories").memory_ids) == ["m1"]
+
+
+def test_a_misspelt_argument_is_refused_with_the_one_that_was_meant(
+    client: EitherClient, served: ScriptedServer
+) -> None:
+    words = r"^recall\(\) has no argument 'querry': did you mean 'query'\?$"
+    with pytest.raises(TypeError, match=words):
+        client.call("recall", querry="why")
+    with pytest.raises(TypeError, match=r"^remember\(\) .* 'userid': did you mean 'user_id'\?$"):
+        client.call("remember", "tea", userid="ann")
+    with pytest.raises(TypeError, match=r"^get_memory\(\) has no argument 'xyz': it has memory_id"):
+        client.call("get_memory", xyz=1)
+    assert not served.seen
+
+
+@pytest.mark.parametrize("cls", [MnemeClient, AsyncMnemeClient])
+def test_a_misspelt_argument_of_the_client_itself_is_told_likewise(cls: type) -> None:
+    with pytest.raises(TypeError, match=rf"^{cls.__name__}\(\) .* did you mean 'address'\?$"):
+        cls(adress="localhost")
+
+
 def test_an_update_changes_exactly_what_is_given(
     client: EitherClient, served: ScriptedServer
 ) -> None:
@@ -203,7 +229,7 @@ def test_every_message_and_enum_can_be_imported_by_its_plain_name() -> None:
 
 def test_a_method_with_an_everyday_name_has_it_beside_its_own() -> None:
     for cls in (MnemeClient, AsyncMnemeClient):
-        assert cls.remember is cls.create_memory
+        assert inspect.unwrap(cls.remember) is inspect.unwrap(cls.create_memory)
 
 
 def test_a_stream_of_memories_is_called_memories() -> None:

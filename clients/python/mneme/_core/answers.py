@@ -6,10 +6,10 @@ until somebody looks at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from google.protobuf import symbol_database
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -17,9 +17,11 @@ from google.protobuf.message import Message
 
 from mneme._core.enums import name_of
 from mneme._core.json_values import free_json
+from mneme._core.named import near
 from mneme._core.status import error_in
 
 MessageT_co = TypeVar("MessageT_co", bound=Message, covariant=True)
+ItemT_co = TypeVar("ItemT_co", covariant=True)
 
 Converter = Callable[[Any], Any]
 
@@ -45,9 +47,11 @@ class Answer(Generic[MessageT_co]):
     def __init__(self, raw: MessageT_co) -> None:
         self.__dict__["raw"] = raw
 
-    def __init_subclass__(cls, *, of: type[Message]) -> None:
-        cls.of = of
-        _CLASSES[of.DESCRIPTOR.full_name] = cls
+    def __init_subclass__(cls, *, of: type[Message] | None = None) -> None:
+        super().__init_subclass__()
+        if of is not None:
+            cls.of = of
+            _CLASSES[of.DESCRIPTOR.full_name] = cls
 
     if not TYPE_CHECKING:  # Type checkers know the fields, and shall refuse what is none.
 
@@ -58,6 +62,11 @@ class Answer(Generic[MessageT_co]):
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
             value = self.__dict__[name] = _converter(message.DESCRIPTOR, name)(message)
             return value
+
+        def __getitem__(self, key: Any) -> Any:
+            """Say how a field is read, to who takes an answer for a dict or for a list; Python asks
+            here, too, when somebody iterates over what has no `__iter__`."""
+            raise TypeError(_not_by_key(self.raw.DESCRIPTOR, key))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is what the server answered: it cannot change")
@@ -83,6 +92,46 @@ class Answer(Generic[MessageT_co]):
         return type(self), (self.raw,)
 
 
+class ListAnswer(Answer[MessageT_co], Generic[MessageT_co, ItemT_co]):
+    """An answer that is, above all, a list: `for hit in client.recall("…")`.
+
+    It has the length, the items and the truth value of the list that its field `items_in` holds;
+    `"outcome" in answer` still tells whether a field was set.
+    """
+
+    items_in: ClassVar[str]
+
+    def __init_subclass__(cls, *, of: type[Message] | None = None, items_in: str) -> None:
+        super().__init_subclass__(of=of)
+        cls.items_in = items_in
+
+    @property
+    def _items(self) -> list[ItemT_co]:
+        items: list[ItemT_co] = getattr(self, self.items_in)
+        return items
+
+    def __iter__(self) -> Iterator[ItemT_co]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, key: int) -> ItemT_co: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> list[ItemT_co]: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            raise TypeError(_not_by_key(self.raw.DESCRIPTOR, key))
+        return self._items[key]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the server set a field of that name, or whether an item is in the list."""
+        return super().__contains__(name) if isinstance(name, str) else name in self._items
+
+
 def answer_of(message: Message) -> Answer[Any]:
     """The plain form of a message.
 
@@ -93,6 +142,18 @@ def answer_of(message: Message) -> Answer[Any]:
     if cls is None:
         raise TypeError(f"{message.DESCRIPTOR.name} is no part of an answer")
     return cls(message)
+
+
+def _not_by_key(descriptor: Any, key: object) -> str:
+    """How a field is read instead of by a key or a number."""
+    if isinstance(key, str):
+        meant = key if key in descriptor.fields_by_name else None
+        meant = meant or next(iter(near(key, descriptor.fields_by_name)), None)
+        hint = f"write .{meant}" if meant else "its fields are attributes"
+        return f"{descriptor.name} is no dict: {hint}"
+    lists = [f".{field.name}" for field in descriptor.fields if field.is_repeated]
+    hint = f"its lists are {', '.join(lists)}" if lists else "its fields are attributes"
+    return f"{descriptor.name} is no list: {hint}"
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any
 
 from mneme._core.connection import Connection
 from mneme._core.freshness import Freshness
+from mneme._core.misspelt import tells_misspelt
 from mneme._core.rpc import Rpc
 from mneme._core.tracing import trace_context
 from mneme.errors import ClosedError
@@ -18,6 +19,10 @@ class Caller:
     Args:
         connection: where the server is, and how patient to be with it.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        tells_misspelt(cls)
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

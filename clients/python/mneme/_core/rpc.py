@@ -115,6 +115,11 @@ def update_of(
     return {resource: new, "update_mask": [*given, *cleared]}
 
 
+def several(given: Iterable[str] | None) -> Iterable[str] | None:
+    """What is given as several texts, or as a single one."""
+    return [given] if isinstance(given, str) else given
+
+
 def fields_of(message: Message) -> dict[str, Any]:
     """The fields that are set, by name."""
     return {field.name: value for field, value in message.ListFields()}

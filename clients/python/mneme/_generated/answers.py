@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from mneme._core.answers import Answer
+from mneme._core.answers import Answer, ListAnswer
 from mneme._generated.choices import (
     AlertConditionChoice,
     AlertResolutionChoice,
@@ -1331,6 +1331,11 @@ class CreateAlertRuleResponse(
     rule: AlertRule
     """The rule."""
 
+    @property
+    def id(self) -> str:
+        """The id of `rule`."""
+        return self.rule.id
+
 
 class CreateApiKeyResponse(
     Answer[admin_service_pb2.CreateApiKeyResponse], of=admin_service_pb2.CreateApiKeyResponse
@@ -1345,12 +1350,22 @@ class CreateApiKeyResponse(
     here.
     """
 
+    @property
+    def id(self) -> str:
+        """The id of `api_key`."""
+        return self.api_key.id
+
 
 class CreateEdgeResponse(Answer[causal_pb2.CreateEdgeResponse], of=causal_pb2.CreateEdgeResponse):
     """The created edge."""
 
     edge: CausalEdge
     """The edge."""
+
+    @property
+    def id(self) -> str:
+        """The id of `edge`."""
+        return self.edge.id
 
 
 class CreateEpisodeResponse(
@@ -1361,6 +1376,11 @@ class CreateEpisodeResponse(
     episode: Episode
     """The episode."""
 
+    @property
+    def id(self) -> str:
+        """The id of `episode`."""
+        return self.episode.id
+
 
 class CreateExperimentResponse(
     Answer[experiment_pb2.CreateExperimentResponse], of=experiment_pb2.CreateExperimentResponse
@@ -1369,6 +1389,11 @@ class CreateExperimentResponse(
 
     experiment: Experiment
     """The experiment."""
+
+    @property
+    def id(self) -> str:
+        """The id of `experiment`."""
+        return self.experiment.id
 
 
 class CreateKnowledgeResponse(
@@ -1382,6 +1407,11 @@ class CreateKnowledgeResponse(
     duplicate: bool
     """True when it had been logged before, even if it was changed since."""
 
+    @property
+    def id(self) -> str:
+        """The id of `entry`."""
+        return self.entry.id
+
 
 class CreateLessonResponse(
     Answer[learn_service_pb2.CreateLessonResponse], of=learn_service_pb2.CreateLessonResponse
@@ -1390,6 +1420,11 @@ class CreateLessonResponse(
 
     lesson: Lesson
     """The lesson."""
+
+    @property
+    def id(self) -> str:
+        """The id of `lesson`."""
+        return self.lesson.id
 
 
 class CreateMemoriesResponse(
@@ -1457,6 +1492,11 @@ class CreateMemoryResponse(
     figures: InsertionFigures
     """What it took."""
 
+    @property
+    def id(self) -> str:
+        """The id of `memory`."""
+        return self.memory.id
+
 
 class CreatePatternResponse(
     Answer[pattern_pb2.CreatePatternResponse], of=pattern_pb2.CreatePatternResponse
@@ -1465,6 +1505,11 @@ class CreatePatternResponse(
 
     pattern: Pattern
     """The pattern."""
+
+    @property
+    def id(self) -> str:
+        """The id of `pattern`."""
+        return self.pattern.id
 
 
 class CreateReflectionResponse(
@@ -1480,6 +1525,11 @@ class CreateReflectionResponse(
     limits (MNEME_REFLECTIONS_PER_SESSION and _PER_PROJECT).
     """
 
+    @property
+    def id(self) -> str:
+        """The id of `reflection`."""
+        return self.reflection.id
+
 
 class CreateSkillResponse(
     Answer[skill_service_pb2.CreateSkillResponse], of=skill_service_pb2.CreateSkillResponse
@@ -1489,6 +1539,11 @@ class CreateSkillResponse(
     skill: Skill
     """The skill."""
 
+    @property
+    def id(self) -> str:
+        """The id of `skill`."""
+        return self.skill.id
+
 
 class CreateTenantResponse(
     Answer[admin_service_pb2.CreateTenantResponse], of=admin_service_pb2.CreateTenantResponse
@@ -1497,6 +1552,11 @@ class CreateTenantResponse(
 
     tenant: Tenant
     """The tenant."""
+
+    @property
+    def id(self) -> str:
+        """The id of `tenant`."""
+        return self.tenant.id
 
 
 class CritiquePoint(Answer[episode_pb2.CritiquePoint], of=episode_pb2.CritiquePoint):
@@ -3017,6 +3077,11 @@ class GetAlertRuleResponse(
     rule: AlertRule
     """The rule."""
 
+    @property
+    def id(self) -> str:
+        """The id of `rule`."""
+        return self.rule.id
+
 
 class GetCertificateResponse(
     Answer[certificate_pb2.GetCertificateResponse], of=certificate_pb2.GetCertificateResponse
@@ -3025,6 +3090,11 @@ class GetCertificateResponse(
 
     certificate: Certificate
     """The certificate."""
+
+    @property
+    def id(self) -> str:
+        """The id of `certificate`."""
+        return self.certificate.id
 
 
 class GetCheckpointResponse(
@@ -3156,12 +3226,22 @@ class GetEdgeResponse(Answer[causal_pb2.GetEdgeResponse], of=causal_pb2.GetEdgeR
     edge: CausalEdge
     """The edge."""
 
+    @property
+    def id(self) -> str:
+        """The id of `edge`."""
+        return self.edge.id
+
 
 class GetEpisodeResponse(Answer[episode_pb2.GetEpisodeResponse], of=episode_pb2.GetEpisodeResponse):
     """The episode."""
 
     episode: Episode
     """The episode."""
+
+    @property
+    def id(self) -> str:
+        """The id of `episode`."""
+        return self.episode.id
 
 
 class GetExperimentResponse(
@@ -3171,6 +3251,11 @@ class GetExperimentResponse(
 
     experiment: Experiment
     """The experiment."""
+
+    @property
+    def id(self) -> str:
+        """The id of `experiment`."""
+        return self.experiment.id
 
 
 class GetInclusionProofResponse(
@@ -3212,6 +3297,11 @@ class GetKnowledgeResponse(
     entry: KnowledgeEntry
     """The entry."""
 
+    @property
+    def id(self) -> str:
+        """The id of `entry`."""
+        return self.entry.id
+
 
 class GetLearningMetricsResponse(
     Answer[learning_service_pb2.GetLearningMetricsResponse],
@@ -3235,6 +3325,11 @@ class GetLearningSessionResponse(
     session: LearningSession
     """The session as it stands."""
 
+    @property
+    def id(self) -> str:
+        """The id of `session`."""
+        return self.session.id
+
 
 class GetLessonResponse(
     Answer[learn_service_pb2.GetLessonResponse], of=learn_service_pb2.GetLessonResponse
@@ -3244,6 +3339,11 @@ class GetLessonResponse(
     lesson: Lesson
     """The lesson, including this access."""
 
+    @property
+    def id(self) -> str:
+        """The id of `lesson`."""
+        return self.lesson.id
+
 
 class GetMemoryResponse(
     Answer[memory_service_pb2.GetMemoryResponse], of=memory_service_pb2.GetMemoryResponse
@@ -3252,6 +3352,11 @@ class GetMemoryResponse(
 
     memory: Memory
     """The memory."""
+
+    @property
+    def id(self) -> str:
+        """The id of `memory`."""
+        return self.memory.id
 
 
 class GetMemoryStatsResponse(
@@ -3290,12 +3395,22 @@ class GetOperationResponse(
     operation: Operation
     """The operation."""
 
+    @property
+    def id(self) -> str:
+        """The id of `operation`."""
+        return self.operation.id
+
 
 class GetPatternResponse(Answer[pattern_pb2.GetPatternResponse], of=pattern_pb2.GetPatternResponse):
     """A pattern."""
 
     pattern: Pattern
     """The pattern."""
+
+    @property
+    def id(self) -> str:
+        """The id of `pattern`."""
+        return self.pattern.id
 
 
 class GetProfileResponse(
@@ -3332,6 +3447,11 @@ class GetReflectionResponse(
     reflection: Reflection
     """The reflection."""
 
+    @property
+    def id(self) -> str:
+        """The id of `reflection`."""
+        return self.reflection.id
+
 
 class GetSessionResponse(
     Answer[event_service_pb2.GetSessionResponse], of=event_service_pb2.GetSessionResponse
@@ -3340,6 +3460,11 @@ class GetSessionResponse(
 
     session: Session
     """The session with its counters."""
+
+    @property
+    def id(self) -> str:
+        """The id of `session`."""
+        return self.session.id
 
 
 class GetSkillResponse(
@@ -3352,6 +3477,11 @@ class GetSkillResponse(
 
     links: list[SkillLink]
     """Its links, by relationship and names."""
+
+    @property
+    def id(self) -> str:
+        """The id of `skill`."""
+        return self.skill.id
 
 
 class GetStatsResponse(
@@ -3995,7 +4125,9 @@ class LinkSkillsResponse(
 
 
 class ListAgentsResponse(
-    Answer[event_service_pb2.ListAgentsResponse], of=event_service_pb2.ListAgentsResponse
+    ListAnswer[event_service_pb2.ListAgentsResponse, "Agent"],
+    of=event_service_pb2.ListAgentsResponse,
+    items_in="agents",
 ):
     """A page of agents."""
 
@@ -4007,8 +4139,9 @@ class ListAgentsResponse(
 
 
 class ListAlertHistoryResponse(
-    Answer[alert_service_pb2.ListAlertHistoryResponse],
+    ListAnswer[alert_service_pb2.ListAlertHistoryResponse, "AlertHistoryEntry"],
     of=alert_service_pb2.ListAlertHistoryResponse,
+    items_in="entries",
 ):
     """A page of what was triggered."""
 
@@ -4025,7 +4158,9 @@ class ListAlertHistoryResponse(
 
 
 class ListAlertRulesResponse(
-    Answer[alert_service_pb2.ListAlertRulesResponse], of=alert_service_pb2.ListAlertRulesResponse
+    ListAnswer[alert_service_pb2.ListAlertRulesResponse, "AlertRule"],
+    of=alert_service_pb2.ListAlertRulesResponse,
+    items_in="rules",
 ):
     """A page of rules."""
 
@@ -4040,8 +4175,9 @@ class ListAlertRulesResponse(
 
 
 class ListAlgorithmsResponse(
-    Answer[learning_service_pb2.ListAlgorithmsResponse],
+    ListAnswer[learning_service_pb2.ListAlgorithmsResponse, "AlgorithmDescription"],
     of=learning_service_pb2.ListAlgorithmsResponse,
+    items_in="algorithms",
 ):
     """The algorithms."""
 
@@ -4050,7 +4186,9 @@ class ListAlgorithmsResponse(
 
 
 class ListApiKeysResponse(
-    Answer[admin_service_pb2.ListApiKeysResponse], of=admin_service_pb2.ListApiKeysResponse
+    ListAnswer[admin_service_pb2.ListApiKeysResponse, "ApiKey"],
+    of=admin_service_pb2.ListApiKeysResponse,
+    items_in="api_keys",
 ):
     """A page of keys."""
 
@@ -4061,7 +4199,11 @@ class ListApiKeysResponse(
     """The next page's token; empty on the last page."""
 
 
-class ListEdgesResponse(Answer[causal_pb2.ListEdgesResponse], of=causal_pb2.ListEdgesResponse):
+class ListEdgesResponse(
+    ListAnswer[causal_pb2.ListEdgesResponse, "CausalEdge"],
+    of=causal_pb2.ListEdgesResponse,
+    items_in="edges",
+):
     """A page of edges."""
 
     edges: list[CausalEdge]
@@ -4077,7 +4219,9 @@ class ListEdgesResponse(Answer[causal_pb2.ListEdgesResponse], of=causal_pb2.List
 
 
 class ListEpisodesResponse(
-    Answer[episode_pb2.ListEpisodesResponse], of=episode_pb2.ListEpisodesResponse
+    ListAnswer[episode_pb2.ListEpisodesResponse, "Episode"],
+    of=episode_pb2.ListEpisodesResponse,
+    items_in="episodes",
 ):
     """A page of episodes."""
 
@@ -4094,7 +4238,9 @@ class ListEpisodesResponse(
 
 
 class ListEventsResponse(
-    Answer[event_service_pb2.ListEventsResponse], of=event_service_pb2.ListEventsResponse
+    ListAnswer[event_service_pb2.ListEventsResponse, "Event"],
+    of=event_service_pb2.ListEventsResponse,
+    items_in="events",
 ):
     """A page of events."""
 
@@ -4106,7 +4252,9 @@ class ListEventsResponse(
 
 
 class ListExperimentsResponse(
-    Answer[experiment_pb2.ListExperimentsResponse], of=experiment_pb2.ListExperimentsResponse
+    ListAnswer[experiment_pb2.ListExperimentsResponse, "Experiment"],
+    of=experiment_pb2.ListExperimentsResponse,
+    items_in="experiments",
 ):
     """A page of experiments."""
 
@@ -4120,7 +4268,11 @@ class ListExperimentsResponse(
     """Experiments that match, over all pages, as of this page."""
 
 
-class ListGradesResponse(Answer[grade_pb2.ListGradesResponse], of=grade_pb2.ListGradesResponse):
+class ListGradesResponse(
+    ListAnswer[grade_pb2.ListGradesResponse, "Grade"],
+    of=grade_pb2.ListGradesResponse,
+    items_in="grades",
+):
     """A page of grades."""
 
     grades: list[Grade]
@@ -4131,7 +4283,9 @@ class ListGradesResponse(Answer[grade_pb2.ListGradesResponse], of=grade_pb2.List
 
 
 class ListKnowledgeResponse(
-    Answer[knowledge_pb2.ListKnowledgeResponse], of=knowledge_pb2.ListKnowledgeResponse
+    ListAnswer[knowledge_pb2.ListKnowledgeResponse, "KnowledgeEntry"],
+    of=knowledge_pb2.ListKnowledgeResponse,
+    items_in="entries",
 ):
     """A page of entries."""
 
@@ -4146,8 +4300,9 @@ class ListKnowledgeResponse(
 
 
 class ListLearningSessionsResponse(
-    Answer[learning_service_pb2.ListLearningSessionsResponse],
+    ListAnswer[learning_service_pb2.ListLearningSessionsResponse, "LearningSession"],
     of=learning_service_pb2.ListLearningSessionsResponse,
+    items_in="sessions",
 ):
     """A page of sessions."""
 
@@ -4159,7 +4314,9 @@ class ListLearningSessionsResponse(
 
 
 class ListLessonsResponse(
-    Answer[learn_service_pb2.ListLessonsResponse], of=learn_service_pb2.ListLessonsResponse
+    ListAnswer[learn_service_pb2.ListLessonsResponse, "Lesson"],
+    of=learn_service_pb2.ListLessonsResponse,
+    items_in="lessons",
 ):
     """A page of lessons."""
 
@@ -4174,7 +4331,9 @@ class ListLessonsResponse(
 
 
 class ListLogKeysResponse(
-    Answer[proof_service_pb2.ListLogKeysResponse], of=proof_service_pb2.ListLogKeysResponse
+    ListAnswer[proof_service_pb2.ListLogKeysResponse, "LogKey"],
+    of=proof_service_pb2.ListLogKeysResponse,
+    items_in="keys",
 ):
     """The keys."""
 
@@ -4183,7 +4342,9 @@ class ListLogKeysResponse(
 
 
 class ListMemoriesResponse(
-    Answer[memory_service_pb2.ListMemoriesResponse], of=memory_service_pb2.ListMemoriesResponse
+    ListAnswer[memory_service_pb2.ListMemoriesResponse, "Memory"],
+    of=memory_service_pb2.ListMemoriesResponse,
+    items_in="memories",
 ):
     """A page of memories."""
 
@@ -4198,8 +4359,9 @@ class ListMemoriesResponse(
 
 
 class ListOperationsResponse(
-    Answer[operation_service_pb2.ListOperationsResponse],
+    ListAnswer[operation_service_pb2.ListOperationsResponse, "Operation"],
     of=operation_service_pb2.ListOperationsResponse,
+    items_in="operations",
 ):
     """A page of operations."""
 
@@ -4211,7 +4373,9 @@ class ListOperationsResponse(
 
 
 class ListPatternStatsResponse(
-    Answer[pattern_pb2.ListPatternStatsResponse], of=pattern_pb2.ListPatternStatsResponse
+    ListAnswer[pattern_pb2.ListPatternStatsResponse, "PatternStats"],
+    of=pattern_pb2.ListPatternStatsResponse,
+    items_in="stats",
 ):
     """Statistics of patterns."""
 
@@ -4223,7 +4387,9 @@ class ListPatternStatsResponse(
 
 
 class ListPatternsResponse(
-    Answer[pattern_pb2.ListPatternsResponse], of=pattern_pb2.ListPatternsResponse
+    ListAnswer[pattern_pb2.ListPatternsResponse, "Pattern"],
+    of=pattern_pb2.ListPatternsResponse,
+    items_in="patterns",
 ):
     """A page of patterns."""
 
@@ -4238,7 +4404,9 @@ class ListPatternsResponse(
 
 
 class ListReflectionsResponse(
-    Answer[reflection_pb2.ListReflectionsResponse], of=reflection_pb2.ListReflectionsResponse
+    ListAnswer[reflection_pb2.ListReflectionsResponse, "Reflection"],
+    of=reflection_pb2.ListReflectionsResponse,
+    items_in="reflections",
 ):
     """A page of reflections."""
 
@@ -4256,7 +4424,9 @@ class ListReflectionsResponse(
 
 
 class ListSessionsResponse(
-    Answer[event_service_pb2.ListSessionsResponse], of=event_service_pb2.ListSessionsResponse
+    ListAnswer[event_service_pb2.ListSessionsResponse, "Session"],
+    of=event_service_pb2.ListSessionsResponse,
+    items_in="sessions",
 ):
     """A page of sessions."""
 
@@ -4271,7 +4441,9 @@ class ListSessionsResponse(
 
 
 class ListSkillsResponse(
-    Answer[skill_service_pb2.ListSkillsResponse], of=skill_service_pb2.ListSkillsResponse
+    ListAnswer[skill_service_pb2.ListSkillsResponse, "Skill"],
+    of=skill_service_pb2.ListSkillsResponse,
+    items_in="skills",
 ):
     """A page of skills."""
 
@@ -4286,7 +4458,9 @@ class ListSkillsResponse(
 
 
 class ListTenantsResponse(
-    Answer[admin_service_pb2.ListTenantsResponse], of=admin_service_pb2.ListTenantsResponse
+    ListAnswer[admin_service_pb2.ListTenantsResponse, "Tenant"],
+    of=admin_service_pb2.ListTenantsResponse,
+    items_in="tenants",
 ):
     """A page of tenants."""
 
@@ -4298,8 +4472,9 @@ class ListTenantsResponse(
 
 
 class ListTrajectoriesResponse(
-    Answer[learning_service_pb2.ListTrajectoriesResponse],
+    ListAnswer[learning_service_pb2.ListTrajectoriesResponse, "Trajectory"],
     of=learning_service_pb2.ListTrajectoriesResponse,
+    items_in="trajectories",
 ):
     """A page of trajectories."""
 
@@ -4352,7 +4527,9 @@ class LogKey(Answer[proof_service_pb2.LogKey], of=proof_service_pb2.LogKey):
 
 
 class MatchPatternResponse(
-    Answer[memory_service_pb2.MatchPatternResponse], of=memory_service_pb2.MatchPatternResponse
+    ListAnswer[memory_service_pb2.MatchPatternResponse, "MatchedMemory"],
+    of=memory_service_pb2.MatchPatternResponse,
+    items_in="results",
 ):
     """The memories that match."""
 
@@ -5258,7 +5435,9 @@ class RecallPassage(Answer[recall_service_pb2.RecallPassage], of=recall_service_
 
 
 class RecallResponse(
-    Answer[recall_service_pb2.RecallResponse], of=recall_service_pb2.RecallResponse
+    ListAnswer[recall_service_pb2.RecallResponse, "RecallResult"],
+    of=recall_service_pb2.RecallResponse,
+    items_in="results",
 ):
     """What was recalled."""
 
@@ -5446,8 +5625,9 @@ class RecallVersion(Answer[recall_service_pb2.RecallVersion], of=recall_service_
 
 
 class RecallWithCertificateResponse(
-    Answer[certificate_pb2.RecallWithCertificateResponse],
+    ListAnswer[certificate_pb2.RecallWithCertificateResponse, "CertifiedResult"],
     of=certificate_pb2.RecallWithCertificateResponse,
+    items_in="results",
 ):
     """What was recalled, with its certificate."""
 
@@ -5990,7 +6170,9 @@ class ScoreTerm(Answer[recall_service_pb2.ScoreTerm], of=recall_service_pb2.Scor
 
 
 class SearchEpisodesResponse(
-    Answer[episode_pb2.SearchEpisodesResponse], of=episode_pb2.SearchEpisodesResponse
+    ListAnswer[episode_pb2.SearchEpisodesResponse, "FoundEpisode"],
+    of=episode_pb2.SearchEpisodesResponse,
+    items_in="results",
 ):
     """The episodes found."""
 
@@ -6010,7 +6192,9 @@ class SearchEpisodesResponse(
 
 
 class SearchKnowledgeResponse(
-    Answer[knowledge_pb2.SearchKnowledgeResponse], of=knowledge_pb2.SearchKnowledgeResponse
+    ListAnswer[knowledge_pb2.SearchKnowledgeResponse, "FoundKnowledge"],
+    of=knowledge_pb2.SearchKnowledgeResponse,
+    items_in="entries",
 ):
     """The knowledge found."""
 
@@ -6035,7 +6219,9 @@ class SearchKnowledgeResponse(
 
 
 class SearchLessonsResponse(
-    Answer[learn_service_pb2.SearchLessonsResponse], of=learn_service_pb2.SearchLessonsResponse
+    ListAnswer[learn_service_pb2.SearchLessonsResponse, "FoundLesson"],
+    of=learn_service_pb2.SearchLessonsResponse,
+    items_in="results",
 ):
     """The lessons found."""
 
@@ -6052,7 +6238,9 @@ class SearchLessonsResponse(
 
 
 class SearchMemoriesResponse(
-    Answer[memory_service_pb2.SearchMemoriesResponse], of=memory_service_pb2.SearchMemoriesResponse
+    ListAnswer[memory_service_pb2.SearchMemoriesResponse, "FoundMemory"],
+    of=memory_service_pb2.SearchMemoriesResponse,
+    items_in="results",
 ):
     """The memories found."""
 
@@ -6098,7 +6286,9 @@ class SearchMemoriesResponse(
 
 
 class SearchReflectionsResponse(
-    Answer[reflection_pb2.SearchReflectionsResponse], of=reflection_pb2.SearchReflectionsResponse
+    ListAnswer[reflection_pb2.SearchReflectionsResponse, "FoundReflection"],
+    of=reflection_pb2.SearchReflectionsResponse,
+    items_in="results",
 ):
     """The reflections found."""
 
@@ -6118,8 +6308,9 @@ class SearchReflectionsResponse(
 
 
 class SearchSessionsResponse(
-    Answer[context_service_pb2.SearchSessionsResponse],
+    ListAnswer[context_service_pb2.SearchSessionsResponse, "FoundSession"],
     of=context_service_pb2.SearchSessionsResponse,
+    items_in="results",
 ):
     """The sessions found."""
 
@@ -6136,7 +6327,9 @@ class SearchSessionsResponse(
 
 
 class SearchSkillsResponse(
-    Answer[skill_service_pb2.SearchSkillsResponse], of=skill_service_pb2.SearchSkillsResponse
+    ListAnswer[skill_service_pb2.SearchSkillsResponse, "FoundSkill"],
+    of=skill_service_pb2.SearchSkillsResponse,
+    items_in="results",
 ):
     """The skills found."""
 
@@ -6764,6 +6957,11 @@ class StartLearningSessionResponse(
     resumed: bool
     """Whether it existed before."""
 
+    @property
+    def id(self) -> str:
+        """The id of `session`."""
+        return self.session.id
+
 
 class StartSessionResponse(
     Answer[event_service_pb2.StartSessionResponse], of=event_service_pb2.StartSessionResponse
@@ -6772,6 +6970,11 @@ class StartSessionResponse(
 
     session: Session
     """The session as it is now."""
+
+    @property
+    def id(self) -> str:
+        """The id of `session`."""
+        return self.session.id
 
 
 class State(Answer[learning_pb2.State], of=learning_pb2.State):
@@ -7419,6 +7622,11 @@ class UpdateAlertRuleResponse(
     rule: AlertRule
     """The rule as it is now."""
 
+    @property
+    def id(self) -> str:
+        """The id of `rule`."""
+        return self.rule.id
+
 
 class UpdateDiscoveryScheduleResponse(
     Answer[discovery_pb2.UpdateDiscoveryScheduleResponse],
@@ -7438,6 +7646,11 @@ class UpdateEdgeResponse(
     edge: CausalEdge
     """The edge as it is now."""
 
+    @property
+    def id(self) -> str:
+        """The id of `edge`."""
+        return self.edge.id
+
 
 class UpdateEpisodeResponse(
     Answer[skill_service_pb2.UpdateEpisodeResponse], of=skill_service_pb2.UpdateEpisodeResponse
@@ -7446,6 +7659,11 @@ class UpdateEpisodeResponse(
 
     episode: Episode
     """The episode as it is now."""
+
+    @property
+    def id(self) -> str:
+        """The id of `episode`."""
+        return self.episode.id
 
 
 class UpdateExperimentResponse(
@@ -7457,6 +7675,11 @@ class UpdateExperimentResponse(
     experiment: Experiment
     """The experiment as it is now."""
 
+    @property
+    def id(self) -> str:
+        """The id of `experiment`."""
+        return self.experiment.id
+
 
 class UpdateKnowledgeResponse(
     Answer[knowledge_pb2.UpdateKnowledgeResponse], of=knowledge_pb2.UpdateKnowledgeResponse
@@ -7466,6 +7689,11 @@ class UpdateKnowledgeResponse(
     entry: KnowledgeEntry
     """The entry as it is now."""
 
+    @property
+    def id(self) -> str:
+        """The id of `entry`."""
+        return self.entry.id
+
 
 class UpdateLessonResponse(
     Answer[learn_service_pb2.UpdateLessonResponse], of=learn_service_pb2.UpdateLessonResponse
@@ -7474,6 +7702,11 @@ class UpdateLessonResponse(
 
     lesson: Lesson
     """The lesson as it is now."""
+
+    @property
+    def id(self) -> str:
+        """The id of `lesson`."""
+        return self.lesson.id
 
 
 class UpdateMemoryResponse(
@@ -7495,6 +7728,11 @@ class UpdateMemoryResponse(
     stored.
     """
 
+    @property
+    def id(self) -> str:
+        """The id of `memory`."""
+        return self.memory.id
+
 
 class UpdatePatternResponse(
     Answer[pattern_pb2.UpdatePatternResponse], of=pattern_pb2.UpdatePatternResponse
@@ -7503,6 +7741,11 @@ class UpdatePatternResponse(
 
     pattern: Pattern
     """The pattern as it is now."""
+
+    @property
+    def id(self) -> str:
+        """The id of `pattern`."""
+        return self.pattern.id
 
 
 class UpdateReflectionResponse(
@@ -7513,6 +7756,11 @@ class UpdateReflectionResponse(
     reflection: Reflection
     """The reflection as it is now."""
 
+    @property
+    def id(self) -> str:
+        """The id of `reflection`."""
+        return self.reflection.id
+
 
 class UpdateSkillResponse(
     Answer[skill_service_pb2.UpdateSkillResponse], of=skill_service_pb2.UpdateSkillResponse
@@ -7521,6 +7769,11 @@ class UpdateSkillResponse(
 
     skill: Skill
     """The skill as it is now."""
+
+    @property
+    def id(self) -> str:
+        """The id of `skill`."""
+        return self.skill.id
 
 
 class VerifyCertificateResponse(

@@ -11,7 +11,7 @@ from mneme._core._async.caller import AsyncCaller
 from mneme._core._sync.caller import SyncCaller
 from mneme._core.aio import AsyncStream
 from mneme._core.iterables import AnyIterable
-from mneme._core.rpc import Rpc, update_of
+from mneme._core.rpc import Rpc, several, update_of
 from mneme._core.sync import Stream
 from mneme._generated.answers import (
     ClearCacheResponse,
@@ -649,7 +649,7 @@ class MemoryMethods(SyncCaller):
 
         Args:
             memory_ids: These memories. Ids that do not exist are ignored. Up to 1,000 entries,
-                each up to 200 characters, on one line.
+                each up to 200 characters, on one line. A single one needs no list.
             filter: All memories that it picks, superseded ones too. One without any condition
                 picks none.
             dry_run: Delete nothing, and return what would be deleted.
@@ -664,7 +664,7 @@ class MemoryMethods(SyncCaller):
         return self._unary(
             _DELETE_MEMORIES,
             {
-                "memory_ids": memory_ids,
+                "memory_ids": several(memory_ids),
                 "filter": filter,
                 "dry_run": dry_run,
                 "cascade": cascade,
@@ -1608,7 +1608,7 @@ class AsyncMemoryMethods(AsyncCaller):
 
         Args:
             memory_ids: These memories. Ids that do not exist are ignored. Up to 1,000 entries,
-                each up to 200 characters, on one line.
+                each up to 200 characters, on one line. A single one needs no list.
             filter: All memories that it picks, superseded ones too. One without any condition
                 picks none.
             dry_run: Delete nothing, and return what would be deleted.
@@ -1623,7 +1623,7 @@ class AsyncMemoryMethods(AsyncCaller):
         return await self._unary(
             _DELETE_MEMORIES,
             {
-                "memory_ids": memory_ids,
+                "memory_ids": several(memory_ids),
                 "filter": filter,
                 "dry_run": dry_run,
                 "cascade": cascade,

@@ -29,7 +29,7 @@ class MnemeClient(SyncServices, RecordsAll):
                 {"session_id": "s1", "event_type": "tool_error", "name": "pytest", "error": "…"},
             ])
             answer = client.recall("why did the tests fail", scopes=["event"])
-            for result in answer.results:
+            for result in answer:
                 print(result.score, result.text)
 
     Arguments are the request's fields as plain Python values: datetimes with a time zone,
