@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mneme import AsyncMnemeClient, MnemeClient
-from mneme.errors import ArgumentError, MnemeError
+from mneme.errors import AlreadyExistsError, ArgumentError, MnemeError, NotFoundError
 from mneme.v1 import auth_pb2
 
 BEST = {"auth": "oauth2", "ui": "mock"}
@@ -87,6 +87,103 @@ def test_work_that_was_interrupted_teaches_nothing(client: MnemeClient) -> None:
     assert rewards(client, "ways") == []
 
 
+def test_a_choice_waits_for_its_reward_however_long_it_takes(client: MnemeClient) -> None:
+    ways = client.chooser("ways")
+    choice = ways.pick(["a", "b"], {"task_type": "auth"})
+    assert choice.action in ("a", "b")
+    assert rewards(client, "ways") == []
+    choice.reward(1)
+    assert rewards(client, "ways") == [1.0]
+
+
+def test_work_that_ends_without_a_reward_leaves_the_choice_open(client: MnemeClient) -> None:
+    ways = client.chooser("ways")
+    with ways.choose(["a"]) as choice:
+        pass
+    assert rewards(client, "ways") == []
+    choice.reward(0.25)
+    assert rewards(client, "ways") == [0.25]
+
+
+def test_another_process_tells_the_reward_by_the_choice_s_id(
+    client: MnemeClient, server: Any, secret: str
+) -> None:
+    choice_id = client.chooser("ways").pick(["a"]).id
+    with MnemeClient(server.address, api_key=secret) as other:
+        other.chooser("ways").reward(choice_id, 0.75)
+    assert rewards(client, "ways") == [0.75]
+    with pytest.raises(NotFoundError, match="prediction"):
+        client.chooser("ways").reward("unknown", 1)
+    with pytest.raises(ArgumentError, match="should be the id of a choice, not ''"):
+        client.chooser("ways").reward("", 1)
+
+
+def test_a_reward_that_comes_after_another_one_is_refused_and_the_same_again_is_harmless(
+    client: MnemeClient,
+) -> None:
+    ways = client.chooser("ways")
+    choice = ways.pick(["a"])
+    choice.reward(1)
+    choice.reward(1)
+    with pytest.raises(AlreadyExistsError):
+        choice.reward(0)
+    with pytest.raises(AlreadyExistsError, match="given feedback already"):
+        ways.reward(choice.id, 0)
+    with pytest.raises(RuntimeError), ways.choose(["a"]) as failed:
+        raise RuntimeError("broken")
+    with pytest.raises(AlreadyExistsError):
+        failed.reward(1)
+    assert rewards(client, "ways") == [1.0, 0.0]
+
+
+def test_a_reward_that_was_told_is_not_replaced_by_what_fails_after_it(client: MnemeClient) -> None:
+    ways = client.chooser("ways")
+
+    def break_after(reward: Callable[[float], None]) -> None:
+        reward(1)
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"), ways.choose(["a"]) as choice:
+        break_after(choice.reward)
+    assert rewards(client, "ways") == [1.0]
+
+
+@pytest.mark.parametrize("amount", ["good", "1", None, [1], float("nan"), float("inf")])
+def test_what_is_no_number_is_refused_as_a_reward_there_and_then(
+    client: MnemeClient, amount: Any
+) -> None:
+    with (
+        pytest.raises(ArgumentError, match="reward: should be a"),
+        client.chooser("ways").choose(["a"]) as choice,
+    ):
+        choice.reward(amount)
+    assert rewards(client, "ways") == []
+    choice.reward(1)
+    assert rewards(client, "ways") == [1.0]
+
+
+def test_a_reward_before_anything_is_chosen_says_what_to_do(client: MnemeClient) -> None:
+    with pytest.raises(ArgumentError, match="nothing is chosen yet: use `with`, or `pick`"):
+        client.chooser("ways").choose(["a"]).reward(1)
+
+
+def test_a_chooser_explains_what_it_chooses(client: MnemeClient) -> None:
+    ways = client.chooser("ways")
+    for n in range(20):
+        task = "auth" if n % 2 else "ui"
+        choice = ways.pick(["oauth2", "mock"], {"task_type": task})
+        choice.reward(choice.action == BEST[task])
+    explanation = ways.explain(state={"task_type": "auth"})
+    assert explanation.action.label == "oauth2"
+    assert ways.explain(["mock"], {"task_type": "auth"}).action.label == "mock"
+    assert ways.explain(state={"task_type": "auth"}, action="mock").action.label == "mock"
+
+
+def test_a_misspelt_argument_of_a_chooser_names_the_one_that_was_meant(client: MnemeClient) -> None:
+    with pytest.raises(TypeError, match=r"^pick\(\) .* 'sate': did you mean 'state'\?$"):
+        client.chooser("ways").pick(["a"], sate={})  # type: ignore[call-arg]
+
+
 def test_an_object_can_be_an_option(client: MnemeClient) -> None:
     ways = client.chooser("ways")
     with ways.choose([{"strategy": "oauth2", "retries": 2}]) as choice:
@@ -148,11 +245,13 @@ def test_the_client_for_asyncio_chooses_likewise(server: Any, secret: str) -> No
                 except ValueError:
                     continue
             async with ways.choose(["good"]) as choice:
-                choice.reward(0.5)
+                await choice.reward(0.5)
+            later = await ways.pick(["good"])
+            await later.reward(True)
             history = (await client.get_learning_metrics("ways")).metrics.history
             return [point.episode_reward for point in history]
 
     told = asyncio.run(chosen())
-    assert told[-1] == 0.5
+    assert told[-2:] == [0.5, 1.0]
     assert sorted(set(told)) == [0.0, 0.5, 1.0]
     assert told.count(1.0) > told.count(0.0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from mneme._core.misspelt import tells_misspelt
+from mneme._core.ulid import new_ulid
 from mneme.errors import ArgumentError
 from mneme.spaces import plain_value
 
@@ -28,42 +31,38 @@ class BaseChoice(Generic[ClientT]):
         confidence: the probability that none of the other options is better, from 0 to 1.
         explored: whether another one is thought to be better, and this one was chosen to learn.
         prediction: all that the server said.
+        id: by this its reward is told in another process, too, with `chooser.reward`; some hundred
+            characters, more with the size of the state.
     """
 
     action: Option
     confidence: float
     explored: bool
     prediction: Prediction
+    id: str
 
     def __init__(self, chooser: BaseChooser[ClientT], question: dict[str, Any]) -> None:
         self._chooser = chooser
         self._question = question
-        self._reward: float | None = None
-
-    def reward(self, amount: float) -> None:
-        """Say how good what came of it was; the larger the better, usually from 0 to 1."""
-        self._reward = amount
+        self._is_chosen = False
+        self._tried = False
+        # One for all tries, so that a reward that arrived though its answer was lost counts once.
+        self._feedback_id = new_ulid()
 
     def _chosen(self, prediction: Prediction) -> None:
         self.action = plain_value(prediction.action)
         self.confidence = prediction.confidence
         self.explored = prediction.explored
         self.prediction = prediction
+        self.id = prediction.prediction_id
+        self._is_chosen = True
 
-    def _says(self, error: BaseException | None) -> bool:
-        """Whether there is anything to tell: work that was interrupted says nothing."""
-        return self._reward is not None or error is None or isinstance(error, Exception)
-
-    def _outcome(self, error: BaseException | None) -> dict[str, Any]:
+    def _outcome(self, amount: float) -> dict[str, Any]:
         """The fields of the request that tells what came of it."""
-        told = self._reward
-        if told is None:
-            told = self._chooser.success if error is None else self._chooser.failure
-        return {
-            "session_id": self._chooser.session_id,
-            "prediction_id": self.prediction.prediction_id,
-            "reward": told,
-        }
+        told = amount_of(amount)
+        if not self._is_chosen:
+            raise ArgumentError("nothing is chosen yet: use `with`, or `pick` instead of `choose`")
+        return {**self._chooser._told(self.id, told), "feedback_id": self._feedback_id}
 
 
 class BaseChooser(Generic[ClientT]):
@@ -75,7 +74,7 @@ class BaseChooser(Generic[ClientT]):
             it exists.
         algorithm: what learns. `thompson` and `linucb` learn from tens of rewards.
         config: the algorithm's keys; those left out have their defaults.
-        success: the reward of work that ended without naming another one.
+        success: the reward of a function that `run` called and that returned.
         failure: the reward of work that raised an exception.
         explore: whether to try options to learn from; if not, the best so far is chosen.
     """
@@ -104,6 +103,10 @@ class BaseChooser(Generic[ClientT]):
         self._explore = explore
         self._functions: dict[str, Callable[..., Any]] = {}
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        tells_misspelt(cls)
+
     def option(self, function: FunctionT) -> FunctionT:
         """Make a function an option, under its name: a decorator that leaves it as it is.
 
@@ -120,24 +123,69 @@ class BaseChooser(Generic[ClientT]):
         self, among: Iterable[Option] | None, state: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """The fields of the request for a choice."""
-        if isinstance(among, str | Mapping):
-            raise ArgumentError(f"among: should be a list of options, not {among!r}")
-        if state is not None and not isinstance(state, Mapping):
-            raise ArgumentError(
-                f'state: should be an object like {{"task_type": "auth"}}, not {state!r}'
-            )
-        options = list(self._functions) if among is None else list(among)
+        options = _actions(list(self._functions) if among is None else among)
         if not options:
             raise ArgumentError("there is nothing to choose from: name options, or decorate some")
         return {
             "session_id": self.session_id,
-            "state": {"json": dict(state or {})},
-            "allowed_actions": [
-                {"label": one} if isinstance(one, str) else {"json": dict(one)} for one in options
-            ],
+            "state": _state(state),
+            "allowed_actions": options,
             "explore": self._explore,
+        }
+
+    def _told(self, choice_id: str, reward: float) -> dict[str, Any]:
+        """The fields of the request that tells a reward."""
+        if not isinstance(choice_id, str) or not choice_id:
+            raise ArgumentError(f"choice_id: should be the id of a choice, not {choice_id!r}")
+        return {"session_id": self.session_id, "prediction_id": choice_id, "reward": reward}
+
+    def _explained(
+        self,
+        among: Iterable[Option] | None,
+        state: Mapping[str, Any] | None,
+        action: Option | None,
+    ) -> dict[str, Any]:
+        """The fields of the request for an explanation."""
+        return {
+            "session_id": self.session_id,
+            "state": _state(state),
+            "action": None if action is None else _action(action),
+            "allowed_actions": [] if among is None else _actions(among),
         }
 
     def _function(self, action: Option) -> Callable[..., Any]:
         assert isinstance(action, str)  # The functions were the options.
         return self._functions[action]
+
+
+def amount_of(reward: Any) -> float:
+    """A reward as a number.
+
+    Raises:
+        ArgumentError: it is no finite number.
+    """
+    # Any kind of number, NumPy's too; texts have no __float__, though float() takes them.
+    if not hasattr(reward, "__float__"):
+        raise ArgumentError(f"reward: should be a number such as 1, 0 or 0.5, not {reward!r}")
+    amount = float(reward)
+    if not math.isfinite(amount):
+        raise ArgumentError(f"reward: should be a finite number, not {amount}")
+    return amount
+
+
+def _state(state: Any) -> dict[str, Any]:
+    if state is not None and not isinstance(state, Mapping):
+        raise ArgumentError(
+            f'state: should be an object like {{"task_type": "auth"}}, not {state!r}'
+        )
+    return {"json": dict(state or {})}
+
+
+def _actions(among: Any) -> list[dict[str, Any]]:
+    if isinstance(among, str | Mapping):
+        raise ArgumentError(f"among: should be a list of options, not {among!r}")
+    return [_action(one) for one in among]
+
+
+def _action(one: Option) -> dict[str, Any]:
+    return {"label": one} if isinstance(one, str) else {"json": dict(one)}

@@ -152,7 +152,7 @@ class AsyncMnemeClient(AsyncServices, AsyncRecordsAll):
                 it exists.
             algorithm: what learns; `thompson` and `linucb` learn from tens of rewards.
             config: the algorithm's keys; those left out have their defaults.
-            success: the reward of work that ended without naming another one.
+            success: the reward of a function that `run` called and that returned.
             failure: the reward of work that raised an exception.
             explore: whether to try options to learn from; if not, the best so far is chosen.
         """

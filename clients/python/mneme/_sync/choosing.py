@@ -9,25 +9,46 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from mneme._choice import BaseChoice, BaseChooser, Option
+from mneme._choice import BaseChoice, BaseChooser, Option, amount_of
+from mneme._generated.answers import Explanation
 from mneme._generated.services import SyncServices
 
 
 class Choice(BaseChoice[SyncServices], AbstractContextManager["Choice"]):
-    """A choice as a context manager: chosen on the way in, its reward told on the way out.
+    """A choice, which waits for its reward: a minute, a month, in this process or by its `id` in
+    another one. As a context manager it is chosen on the way in, and work that raises has the
+    chooser's `failure` as its reward; work that ends leaves the choice open.
 
     Raises:
         MnemeError: nothing could be chosen, or the reward not be told. When the work itself failed,
             its exception goes on, with a note that says so.
     """
 
-    def __enter__(self) -> Choice:
+    def reward(self, amount: float) -> None:
+        """Tell how good what came of it was, now: there is one reward for each choice.
+
+        Args:
+            amount: the larger the better, usually from 0 to 1; True and False are 1 and 0.
+
+        Raises:
+            ArgumentError: it is no finite number.
+            AlreadyExistsError: the choice has another reward already.
+            NotFoundError: it comes too late, more than 30 days after the choice.
+        """
+        self._tried = True  # Also when it is refused: then the work has not failed.
+        self._chooser.client.feedback(**self._outcome(amount))
+
+    def _decide(self) -> None:
         client = self._chooser.client
         if not self._chooser.started:
             client.start_learning_session(**self._chooser.definition)
             self._chooser.started = True
         answer = client.predict(**self._question)
         self._chosen(answer.prediction)
+
+    def __enter__(self) -> Choice:
+        if not self._is_chosen:
+            self._decide()
         return self
 
     def __exit__(
@@ -36,13 +57,11 @@ class Choice(BaseChoice[SyncServices], AbstractContextManager["Choice"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._says(error):
+        if not isinstance(error, Exception) or self._tried:
             return
         try:
-            self._chooser.client.feedback(**self._outcome(error))
+            self.reward(self._chooser.failure)
         except Exception as failure:
-            if error is None:
-                raise
             error.add_note(f"mneme could not learn from it: {failure}")
 
 
@@ -50,15 +69,67 @@ class Chooser(BaseChooser[SyncServices]):
     """Chooses among options by what worked, and learns what works.
 
         style = client.chooser("reply-style")
-        with style.choose(["short", "detailed"], state={"customer": "new"}) as choice:
-            reply = write(choice.action)
-            choice.reward(rating(reply))
+        choice = style.pick(["short", "detailed"], {"customer": "new"})
+        reply = write(choice.action)
+        choice.reward(rating(reply))
 
     Options can be functions, too: `run` calls the chosen one.
 
         @style.option
         def short(question): ...
     """
+
+    def pick(
+        self, among: Iterable[Option] | None = None, state: Mapping[str, Any] | None = None
+    ) -> Choice:
+        """Choose one of the options; its reward is told when it is known.
+
+        Args:
+            among: the options; None: the functions that were made options.
+            state: what is known of the situation, as JSON.
+
+        Raises:
+            ArgumentError: there are no options.
+        """
+        choice = self.choose(among, state=state)
+        choice._decide()
+        return choice
+
+    def reward(self, choice_id: str, amount: float) -> None:
+        """Tell how good what came of a choice was, perhaps one of another process.
+
+        Args:
+            choice_id: the choice's `id`.
+            amount: the larger the better, usually from 0 to 1; True and False are 1 and 0.
+
+        Raises:
+            ArgumentError: the amount is no finite number, or the id is empty.
+            AlreadyExistsError: the choice has a reward already.
+            NotFoundError: it comes too late, more than 30 days after the choice, or the choice is
+                none of this session.
+        """
+        self.client.feedback(**self._told(choice_id, amount_of(amount)))
+
+    def explain(
+        self,
+        among: Iterable[Option] | None = None,
+        state: Mapping[str, Any] | None = None,
+        *,
+        action: Option | None = None,
+    ) -> Explanation:
+        """Explain what is chosen in a situation: how much each part of it speaks for the action,
+        and what would have to differ for another one.
+
+        Args:
+            among: the options; None: all that are known.
+            state: what is known of the situation, as JSON.
+            action: the option to explain; None: the one that would be chosen.
+
+        Raises:
+            FailedPreconditionError: nothing has been learned yet.
+        """
+        answer = self.client.explain(**self._explained(among, state, action))
+        return answer.explanation
 
     def choose(
         self, among: Iterable[Option] | None = None, *, state: Mapping[str, Any] | None = None
@@ -91,6 +162,5 @@ class Chooser(BaseChooser[SyncServices]):
         """
         with self.choose(state=state) as choice:
             returned = self._function(choice.action)(*args, **kwargs)
-            if reward is not None:
-                choice.reward(reward(returned))
+            choice.reward(self.success if reward is None else reward(returned))
             return returned
