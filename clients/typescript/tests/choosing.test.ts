@@ -45,7 +45,51 @@ test("it returns what the work returned, and an object can be an option", async 
   const option = { strategy: "oauth2", retries: 2 };
   const answer = await ways.choose([option], {}, ({ action }) => action.strategy);
   assert.equal(answer, "oauth2");
+});
+
+test("a choice waits for its reward, which another process may tell by its id", async () => {
+  const ways = client.chooser("ways");
+  const { id } = await ways.choose(["a", "b"], {}, (choice) => choice);
+  assert.deepEqual(await rewards("ways"), []);
+  const elsewhere = client.chooser("ways");
+  await elsewhere.reward(id, 0.5);
+  assert.deepEqual(await rewards("ways"), [0.5]);
+  await assert.rejects(elsewhere.reward(id, 1), { code: "ALREADY_EXISTS" });
+});
+
+test("a choice is picked and told without a block, and one reward counts once", async () => {
+  const choice = await client.chooser("ways").pick(["a"], { state: { task_type: "auth" } });
+  await choice.reward(true);
+  await choice.reward(1);
   assert.deepEqual(await rewards("ways"), [1]);
+  await assert.rejects(choice.reward(0), { code: "ALREADY_EXISTS" });
+});
+
+test("what is no number is no reward, and says so there and then", async () => {
+  const choice = await client.chooser("ways").pick(["a"]);
+  assert.throws(() => choice.reward("good" as unknown as number), /finite number .* not "good"/);
+  assert.throws(() => choice.reward(Number.NaN), TypeError);
+});
+
+test("a reward that is refused in the work is not learned as a failure", async () => {
+  const ways = client.chooser("ways", { failure: -1 });
+  const work = ways.choose(["a"], {}, async (choice) => {
+    await choice.reward(1);
+    throw new RangeError("afterwards");
+  });
+  await assert.rejects(work, { message: "afterwards" });
+  assert.deepEqual(await rewards("ways"), [1]);
+});
+
+test("a choice is explained", async () => {
+  const ways = client.chooser("ways");
+  for (let n = 0; n < 12; n++) {
+    await ways.choose(["a", "b"], { state: { kind: n % 2 } }, (choice) =>
+      choice.reward(choice.action === "a"),
+    );
+  }
+  const explanation = await ways.explain({ state: { kind: 1 }, among: ["a", "b"] });
+  assert.deepEqual(explanation?.action?.value, { case: "label", value: "a" });
 });
 
 test("work that fails is a failure, and its error goes on", async () => {
