@@ -121,3 +121,11 @@ def test_a_context_holds_of_a_long_text_what_bears_on_the_topic_and_says_so(fill
     assert FACT in item.text
     assert len(item.text) <= 800
     assert "part of memory with" in found.text
+
+
+def test_a_search_of_memories_shows_the_passage_too(filled: Api) -> None:
+    found = filled.memory.SearchMemories(memory_pb.SearchMemoriesRequest(query=ASKED)).results
+    assert found[0].memory.id == "with"
+    assert FACT in found[0].passage.text
+    short = [one for one in found if one.memory.text in OTHERS]
+    assert not any(one.HasField("passage") for one in short)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 READ_AT_ONCE = 1_024
@@ -38,6 +39,20 @@ class Passage(NamedTuple):
         """Return what is embedded of the text: the passage, below its headings."""
         said = text[self.start : self.end]
         return f"{self.headings}\n{said}" if self.headings else said
+
+    def quoted(self, text: str) -> QuotedPassage:
+        """Return it with what it says in its text."""
+        return QuotedPassage(text[self.start : self.end], self.start, self.end, self.headings)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedPassage:
+    """A passage, and what it says."""
+
+    text: str
+    start: int
+    end: int
+    headings: str
 
 
 def is_long(text: str) -> bool:

@@ -58,6 +58,7 @@ from mneme.v1 import (
     causal_pb2,
     causal_service_pb2,
     certificate_pb2,
+    common_pb2,
     context_service_pb2,
     discovery_pb2,
     episode_pb2,
@@ -2978,7 +2979,9 @@ class FoundMemory(Answer[memory_service_pb2.FoundMemory], of=memory_service_pb2.
     """The memory."""
 
     similarity: float
-    """Cosine of the two embeddings, -1 to 1."""
+    """Cosine of the two embeddings, -1 to 1; of a long text as `RecallResult` has
+    it.
+    """
 
     causal_uplift: float | None
     """What it changes, according to a causal edge; set if a search was asked to
@@ -2987,6 +2990,11 @@ class FoundMemory(Answer[memory_service_pb2.FoundMemory], of=memory_service_pb2.
 
     score: float | None
     """What it was ranked by; set if a search was asked to rerank."""
+
+    passage: Passage
+    """Of a long text that was searched for, the passage that bears most on the
+    query; see `RecallResult.passage`.
+    """
 
 
 class FoundReflection(Answer[reflection_pb2.FoundReflection], of=reflection_pb2.FoundReflection):
@@ -5145,6 +5153,26 @@ class OutcomeSplit(Answer[reflect_service_pb2.OutcomeSplit], of=reflect_service_
     """Whether the difference is a finding: unlikely to be chance."""
 
 
+class Passage(Answer[common_pb2.Passage], of=common_pb2.Passage):
+    """Passage is a part of a long text, which was cut at its headings, lines and
+    sentences to be searched.
+    """
+
+    text: str
+    """What it says, as it stands in the text."""
+
+    start: int
+    """Where it begins in the whole text, in characters (Unicode code points)."""
+
+    end: int
+    """Where it ends: the place of the first character behind it."""
+
+    headings: str
+    """The headings above it, from the outer one to the inner, with " > "
+    between; empty where the text has none (Markdown's "#" marks one).
+    """
+
+
 class Pattern(Answer[pattern_pb2.Pattern], of=pattern_pb2.Pattern):
     """Pattern is something to look for in memories. Exactly one of `regex`,
     `semantic` and `structural` is set.
@@ -5414,26 +5442,6 @@ class ProfileItem(Answer[context_service_pb2.ProfileItem], of=context_service_pb
     """Tokens that its line in the text counts."""
 
 
-class RecallPassage(Answer[recall_service_pb2.RecallPassage], of=recall_service_pb2.RecallPassage):
-    """A passage of a long text, which was cut at its headings, lines and sentences
-    to be searched.
-    """
-
-    text: str
-    """What it says, as it stands in the text."""
-
-    start: int
-    """Where it begins in the whole text, in characters (Unicode code points)."""
-
-    end: int
-    """Where it ends: the place of the first character behind it."""
-
-    headings: str
-    """The headings above it, from the outer one to the inner, with " > "
-    between; empty where the text has none (Markdown's "#" marks one).
-    """
-
-
 class RecallResponse(
     ListAnswer[recall_service_pb2.RecallResponse, "RecallResult"],
     of=recall_service_pb2.RecallResponse,
@@ -5586,7 +5594,7 @@ class RecallResult(Answer[recall_service_pb2.RecallResult], of=recall_service_pb
     (HYBRID).
     """
 
-    passage: RecallPassage
+    passage: Passage
     """Of a long text, the passage that bears most on the query; unset of one that
     an embedding model reads at once (1,024 bytes of UTF-8), and of one of
     which nothing but the whole does.
@@ -8147,6 +8155,7 @@ __all__ = [
     "OutcomeBy",
     "OutcomeGroup",
     "OutcomeSplit",
+    "Passage",
     "Pattern",
     "PatternMatch",
     "PatternStats",
@@ -8155,7 +8164,6 @@ __all__ = [
     "PredictResponse",
     "Prediction",
     "ProfileItem",
-    "RecallPassage",
     "RecallResponse",
     "RecallResult",
     "RecallTurn",

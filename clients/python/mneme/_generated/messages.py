@@ -109,7 +109,7 @@ from mneme.v1.certificate_pb2 import (
     VerifyCertificateRequest,
     VerifyCertificateResponse,
 )
-from mneme.v1.common_pb2 import Importance, Severity
+from mneme.v1.common_pb2 import Importance, Passage, Severity
 from mneme.v1.context_service_pb2 import (
     CollectedEntry,
     ContextAttempts,
@@ -499,7 +499,6 @@ from mneme.v1.recall_service_pb2 import (
     RankingWeights,
     RecallMode,
     RecallOutcome,
-    RecallPassage,
     RecallRequest,
     RecallResponse,
     RecallResult,
@@ -980,6 +979,7 @@ __all__ = [
     "OutcomeBy",
     "OutcomeGroup",
     "OutcomeSplit",
+    "Passage",
     "Pattern",
     "PatternMatch",
     "PatternStats",
@@ -996,7 +996,6 @@ __all__ = [
     "RankingWeights",
     "RecallMode",
     "RecallOutcome",
-    "RecallPassage",
     "RecallReason",
     "RecallRequest",
     "RecallResponse",

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15mneme/v1/common.proto\x12\x08mneme.v1*\x81\x01\n\nImportance\x12\x1a\n\x16IMPORTANCE_UNSPECIFIED\x10\x00\x12\x12\n\x0eIMPORTANCE_LOW\x10\x01\x12\x15\n\x11IMPORTANCE_NORMAL\x10\x02\x12\x13\n\x0fIMPORTANCE_HIGH\x10\x03\x12\x17\n\x13IMPORTANCE_CRITICAL\x10\x04*\x89\x01\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n\x0eSEVERITY_DEBUG\x10\x01\x12\x11\n\rSEVERITY_INFO\x10\x02\x12\x11\n\rSEVERITY_WARN\x10\x03\x12\x12\n\x0eSEVERITY_ERROR\x10\x04\x12\x15\n\x11SEVERITY_CRITICAL\x10\x05\x42j\n\x08mneme.v1B\x0b\x43ommonProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15mneme/v1/common.proto\x12\x08mneme.v1\"a\n\x07Passage\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n\x05start\x18\x02 \x01(\x05R\x05start\x12\x10\n\x03\x65nd\x18\x03 \x01(\x05R\x03\x65nd\x12\x1a\n\x08headings\x18\x04 \x01(\tR\x08headings*\x81\x01\n\nImportance\x12\x1a\n\x16IMPORTANCE_UNSPECIFIED\x10\x00\x12\x12\n\x0eIMPORTANCE_LOW\x10\x01\x12\x15\n\x11IMPORTANCE_NORMAL\x10\x02\x12\x13\n\x0fIMPORTANCE_HIGH\x10\x03\x12\x17\n\x13IMPORTANCE_CRITICAL\x10\x04*\x89\x01\n\x08Severity\x12\x18\n\x14SEVERITY_UNSPECIFIED\x10\x00\x12\x12\n\x0eSEVERITY_DEBUG\x10\x01\x12\x11\n\rSEVERITY_INFO\x10\x02\x12\x11\n\rSEVERITY_WARN\x10\x03\x12\x12\n\x0eSEVERITY_ERROR\x10\x04\x12\x15\n\x11SEVERITY_CRITICAL\x10\x05\x42j\n\x08mneme.v1B\x0b\x43ommonProtoP\x01Z\x10mneme/v1;mnemev1\xa2\x02\x03MNM\xaa\x02\x08Mneme.V1\xca\x02\x08Mneme\\V1\xe2\x02\x14Mneme\\V1\\GPBMetadata\xea\x02\tMneme::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,8 +32,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mneme.v1.common_pb2', _glob
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\010mneme.v1B\013CommonProtoP\001Z\020mneme/v1;mnemev1\242\002\003MNM\252\002\010Mneme.V1\312\002\010Mneme\\V1\342\002\024Mneme\\V1\\GPBMetadata\352\002\tMneme::V1'
-  _globals['_IMPORTANCE']._serialized_start=36
-  _globals['_IMPORTANCE']._serialized_end=165
-  _globals['_SEVERITY']._serialized_start=168
-  _globals['_SEVERITY']._serialized_end=305
+  _globals['_IMPORTANCE']._serialized_start=135
+  _globals['_IMPORTANCE']._serialized_end=264
+  _globals['_SEVERITY']._serialized_start=267
+  _globals['_SEVERITY']._serialized_end=404
+  _globals['_PASSAGE']._serialized_start=35
+  _globals['_PASSAGE']._serialized_end=132
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,7 @@
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
-from typing import ClassVar as _ClassVar
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Optional as _Optional
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -31,3 +32,15 @@ SEVERITY_INFO: Severity
 SEVERITY_WARN: Severity
 SEVERITY_ERROR: Severity
 SEVERITY_CRITICAL: Severity
+
+class Passage(_message.Message):
+    __slots__ = ("text", "start", "end", "headings")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    HEADINGS_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    start: int
+    end: int
+    headings: str
+    def __init__(self, text: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., headings: _Optional[str] = ...) -> None: ...

@@ -143,16 +143,18 @@ class CreateMemoryRequest(_message.Message):
     def __init__(self, text: _Optional[str] = ..., user_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., project: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., importance: _Optional[_Union[_common_pb2.Importance, str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., supersedes: _Optional[_Iterable[str]] = ..., memory_id: _Optional[str] = ..., keep_copy: _Optional[bool] = ..., similar_limit: _Optional[int] = ..., wait_indexed: _Optional[bool] = ..., pinned: _Optional[bool] = ...) -> None: ...
 
 class FoundMemory(_message.Message):
-    __slots__ = ("memory", "similarity", "causal_uplift", "score")
+    __slots__ = ("memory", "similarity", "causal_uplift", "score", "passage")
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
     CAUSAL_UPLIFT_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
+    PASSAGE_FIELD_NUMBER: _ClassVar[int]
     memory: Memory
     similarity: float
     causal_uplift: float
     score: float
-    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., similarity: _Optional[float] = ..., causal_uplift: _Optional[float] = ..., score: _Optional[float] = ...) -> None: ...
+    passage: _common_pb2.Passage
+    def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., similarity: _Optional[float] = ..., causal_uplift: _Optional[float] = ..., score: _Optional[float] = ..., passage: _Optional[_Union[_common_pb2.Passage, _Mapping]] = ...) -> None: ...
 
 class InsertionFigures(_message.Message):
     __slots__ = ("cache_hits", "cache_misses", "queued_count", "embedding_ms", "writing_ms", "vectors_per_second", "embedding_dimension")

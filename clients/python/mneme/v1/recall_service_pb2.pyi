@@ -210,20 +210,8 @@ class RecallResult(_message.Message):
     older: RecallVersion
     newer: RecallVersion
     steps: ScoreSteps
-    passage: RecallPassage
-    def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ..., copies: _Optional[int] = ..., first_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., older: _Optional[_Union[RecallVersion, _Mapping]] = ..., newer: _Optional[_Union[RecallVersion, _Mapping]] = ..., steps: _Optional[_Union[ScoreSteps, _Mapping]] = ..., passage: _Optional[_Union[RecallPassage, _Mapping]] = ...) -> None: ...
-
-class RecallPassage(_message.Message):
-    __slots__ = ("text", "start", "end", "headings")
-    TEXT_FIELD_NUMBER: _ClassVar[int]
-    START_FIELD_NUMBER: _ClassVar[int]
-    END_FIELD_NUMBER: _ClassVar[int]
-    HEADINGS_FIELD_NUMBER: _ClassVar[int]
-    text: str
-    start: int
-    end: int
-    headings: str
-    def __init__(self, text: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., headings: _Optional[str] = ...) -> None: ...
+    passage: _common_pb2.Passage
+    def __init__(self, source_type: _Optional[str] = ..., source_id: _Optional[str] = ..., score: _Optional[float] = ..., similarity: _Optional[float] = ..., text: _Optional[str] = ..., timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., session_id: _Optional[str] = ..., agent_id: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., terms: _Optional[_Iterable[_Union[ScoreTerm, _Mapping]]] = ..., text_truncated: _Optional[bool] = ..., copies: _Optional[int] = ..., first_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., after: _Optional[_Iterable[_Union[RecallTurn, _Mapping]]] = ..., older: _Optional[_Union[RecallVersion, _Mapping]] = ..., newer: _Optional[_Union[RecallVersion, _Mapping]] = ..., steps: _Optional[_Union[ScoreSteps, _Mapping]] = ..., passage: _Optional[_Union[_common_pb2.Passage, _Mapping]] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
     __slots__ = ("results", "total_results", "outcome", "searched_count", "pending_count", "candidates_capped", "words_only", "partial", "confidence", "reranking")

@@ -9,6 +9,7 @@ from enum import Enum, IntEnum
 
 from mneme_server.common.canonical import canonical_json
 from mneme_server.common.etags import etag_of
+from mneme_server.common.passages import QuotedPassage
 from mneme_server.common.texts import composed
 from mneme_server.engine.corpus.document import MemoryKind
 from mneme_server.features.memory.values import ValueRange
@@ -231,13 +232,14 @@ class FoundMemory:
     """A memory and the cosine of its vector with another.
 
     If they were reranked: `uplift` is what a causal edge says of it, None if none does, and `score`
-    what it was ranked by.
+    what it was ranked by. `passage` is what of a long text bears most on the query.
     """
 
     memory: Memory
     similarity: float
     uplift: float | None = None
     score: float | None = None
+    passage: QuotedPassage | None = None
 
 
 @dataclass(slots=True)

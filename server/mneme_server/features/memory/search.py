@@ -11,12 +11,14 @@ from typing import Protocol
 import numpy as np
 
 from mneme_server.common import turns
+from mneme_server.common.passages import is_long
 from mneme_server.engine.corpus.document import DocumentFilter
-from mneme_server.engine.corpus.ports import CorpusIndex, Selection
+from mneme_server.engine.corpus.ports import CorpusIndex, Matrix, Selection
 from mneme_server.engine.corpus.tenant import OpenTenant, OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.memory.model import MEMORY, FoundMemory, MemoryFilter
 from mneme_server.features.memory.store import SqlMemories
+from mneme_server.features.recall.long_texts import bearing_most
 from mneme_server.features.recall.search import QueryEmbedder
 
 GATHERED = 100
@@ -126,6 +128,15 @@ class SearchMemories:
                     if rerank:
                         results = _reranked(unit, results)[:limit]
                         reranked = time.perf_counter()
+                row_of = {
+                    memories[doc_id].id: row
+                    for doc_id, row in zip(doc_ids, rows[best].tolist(), strict=True)
+                    if doc_id in memories
+                }
+                results = [
+                    _with_passage(index, query, vector, one, row_of[one.memory.id])
+                    for one in results
+                ]
         self.times.add(tenant_id, searched - embedded)
         return FoundMemories(
             results=results,
@@ -139,6 +150,18 @@ class SearchMemories:
             rerank_s=reranked - searched,
             partial=index.partial,
         )
+
+
+def _with_passage(
+    index: CorpusIndex, query: str, vector: Matrix, found: FoundMemory, row: int
+) -> FoundMemory:
+    """Return a memory, which has this row, with what of it bears most on the query, where it is
+    long."""
+    text = found.memory.text
+    if not is_long(text):
+        return found
+    passage = bearing_most(text, query, index.each_similarity(vector, row))
+    return found if passage is None else replace(found, passage=passage.quoted(text))
 
 
 def _reranked(unit: CorpusUnit, found: Sequence[FoundMemory]) -> list[FoundMemory]:

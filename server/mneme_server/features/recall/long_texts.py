@@ -33,15 +33,25 @@ def add_passages(
         results: what was found.
         rows: the row of each.
     """
-    wanted = words_of(query).difference(STOP_WORDS)
     for result, row in zip(results, rows, strict=True):
         if is_long(result.document.text):
             near = None if vectors is None else index.each_similarity(vectors[0], row)
-            result.passage = _best(result.document.text, wanted, near)
+            result.passage = bearing_most(result.document.text, query, near)
 
 
-def _best(text: str, wanted: set[str], near: Scores | None) -> Passage | None:
+def bearing_most(text: str, query: str, near: Scores | None) -> Passage | None:
+    """Return the passage of a long text that bears most on a query; None of one that is short, and
+    where none does.
+
+    Args:
+        text: the text.
+        query: what was asked.
+        near: the cosines of the query with all vectors of the text; None where it has none.
+    """
     cut = passages(text)
+    if not cut:
+        return None
+    wanted = words_of(query).difference(STOP_WORDS)
     bearing = _shares(text, cut, wanted) * _OF_WORDS
     if near is not None and near.size == len(cut) + 1:  # Else they are not embedded yet.
         bearing += near[1:]

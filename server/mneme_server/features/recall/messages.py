@@ -9,17 +9,19 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from google.protobuf.message import Message
+from mneme.v1 import common_pb2 as common_pb
 from mneme.v1 import recall_service_pb2 as pb
 
 from mneme_server.common.clock import MICROSECONDS
 from mneme_server.common.errors import InvalidArgument
-from mneme_server.common.passages import Passage
+from mneme_server.common.passages import QuotedPassage
 from mneme_server.edge.grpc.conversions import (
     stored_time,
     struct_of_object,
     time_range,
     to_timestamp,
 )
+from mneme_server.edge.grpc.records import message_writer
 from mneme_server.engine.corpus.document import Document, DocumentFilter, MemoryKind
 from mneme_server.features.events.event_types import type_named
 from mneme_server.features.recall.model import (
@@ -41,6 +43,9 @@ _SUPERSEDED = "[superseded] "
 _TURNS_CHARACTERS = 60_000
 _MOST_OF_A_TURN, _LEAST_OF_A_TURN = 1_000, 100
 _DEFAULT = RankingWeights()
+
+
+_passage = message_writer(QuotedPassage, common_pb.Passage)
 
 
 def recall_query(request: pb.RecallRequest, kinds: Mapping[str, MemoryKind]) -> RecallQuery:
@@ -189,15 +194,8 @@ def _result(recalled: Recalled, turn_characters: int, scale: ScoreScale | None) 
         older=_version(recalled.older),
         newer=_version(recalled.newer),
         steps=None if scale is None else _steps(recalled, scale),
-        passage=_passage(text, recalled.passage),
+        passage=None if recalled.passage is None else _passage(recalled.passage.quoted(text)),
     )
-
-
-def _passage(text: str, found: Passage | None) -> pb.RecallPassage | None:
-    if found is None:
-        return None
-    start, end, headings = found
-    return pb.RecallPassage(text=text[start:end], start=start, end=end, headings=headings)
 
 
 def _steps(recalled: Recalled, scale: ScoreScale) -> pb.ScoreSteps:

@@ -45,14 +45,96 @@
 // clients send their newest token automatically. In a shell: `grpcurl -v …`
 // prints trailers, `grpcurl -H 'mneme-at-least-as-fresh: …'` sends one.
 
-import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file mneme/v1/common.proto.
  */
 export const file_mneme_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("ChVtbmVtZS92MS9jb21tb24ucHJvdG8SCG1uZW1lLnYxKoEBCgpJbXBvcnRhbmNlEhoKFklNUE9SVEFOQ0VfVU5TUEVDSUZJRUQQABISCg5JTVBPUlRBTkNFX0xPVxABEhUKEUlNUE9SVEFOQ0VfTk9STUFMEAISEwoPSU1QT1JUQU5DRV9ISUdIEAMSFwoTSU1QT1JUQU5DRV9DUklUSUNBTBAEKokBCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhIKDlNFVkVSSVRZX0RFQlVHEAESEQoNU0VWRVJJVFlfSU5GTxACEhEKDVNFVkVSSVRZX1dBUk4QAxISCg5TRVZFUklUWV9FUlJPUhAEEhUKEVNFVkVSSVRZX0NSSVRJQ0FMEAViBnByb3RvMw");
+  fileDesc("ChVtbmVtZS92MS9jb21tb24ucHJvdG8SCG1uZW1lLnYxIkUKB1Bhc3NhZ2USDAoEdGV4dBgBIAEoCRINCgVzdGFydBgCIAEoBRILCgNlbmQYAyABKAUSEAoIaGVhZGluZ3MYBCABKAkqgQEKCkltcG9ydGFuY2USGgoWSU1QT1JUQU5DRV9VTlNQRUNJRklFRBAAEhIKDklNUE9SVEFOQ0VfTE9XEAESFQoRSU1QT1JUQU5DRV9OT1JNQUwQAhITCg9JTVBPUlRBTkNFX0hJR0gQAxIXChNJTVBPUlRBTkNFX0NSSVRJQ0FMEAQqiQEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEgoOU0VWRVJJVFlfREVCVUcQARIRCg1TRVZFUklUWV9JTkZPEAISEQoNU0VWRVJJVFlfV0FSThADEhIKDlNFVkVSSVRZX0VSUk9SEAQSFQoRU0VWRVJJVFlfQ1JJVElDQUwQBWIGcHJvdG8z");
+
+/**
+ * Passage is a part of a long text, which was cut at its headings, lines and
+ * sentences to be searched.
+ *
+ * @generated from message mneme.v1.Passage
+ */
+export type Passage = Message<"mneme.v1.Passage"> & {
+  /**
+   * What it says, as it stands in the text.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * Where it begins in the whole text, in characters (Unicode code points).
+   *
+   * @generated from field: int32 start = 2;
+   */
+  start: number;
+
+  /**
+   * Where it ends: the place of the first character behind it.
+   *
+   * @generated from field: int32 end = 3;
+   */
+  end: number;
+
+  /**
+   * The headings above it, from the outer one to the inner, with " > "
+   * between; empty where the text has none (Markdown's "#" marks one).
+   *
+   * @generated from field: string headings = 4;
+   */
+  headings: string;
+};
+
+/**
+ * Passage is a part of a long text, which was cut at its headings, lines and
+ * sentences to be searched.
+ *
+ * @generated from message mneme.v1.Passage
+ */
+export type PassageJson = {
+  /**
+   * What it says, as it stands in the text.
+   *
+   * @generated from field: string text = 1;
+   */
+  text?: string;
+
+  /**
+   * Where it begins in the whole text, in characters (Unicode code points).
+   *
+   * @generated from field: int32 start = 2;
+   */
+  start?: number;
+
+  /**
+   * Where it ends: the place of the first character behind it.
+   *
+   * @generated from field: int32 end = 3;
+   */
+  end?: number;
+
+  /**
+   * The headings above it, from the outer one to the inner, with " > "
+   * between; empty where the text has none (Markdown's "#" marks one).
+   *
+   * @generated from field: string headings = 4;
+   */
+  headings?: string;
+};
+
+/**
+ * Describes the message mneme.v1.Passage.
+ * Use `create(PassageSchema)` to create a new message.
+ */
+export const PassageSchema: GenMessage<Passage, {jsonType: PassageJson}> = /*@__PURE__*/
+  messageDesc(file_mneme_v1_common, 0);
 
 /**
  * Importance of a memory, as its author judged it. It counts a little in

@@ -10,7 +10,7 @@ import type { StructJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wk
 import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { GetCertificateRequestSchema, GetCertificateResponseSchema, RecallWithCertificateRequestSchema, RecallWithCertificateResponseSchema, VerifyCertificateRequestSchema, VerifyCertificateResponseSchema } from "./certificate_pb.js";
 import { file_mneme_v1_certificate } from "./certificate_pb.js";
-import type { Severity, SeverityJson } from "./common_pb.js";
+import type { Passage, PassageJson, Severity, SeverityJson } from "./common_pb.js";
 import { file_mneme_v1_common } from "./common_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file mneme/v1/recall_service.proto.
  */
 export const file_mneme_v1_recall_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi0AEKDlJhbmtpbmdXZWlnaHRzEhgKCW5laWdoYm9ycxgBIAEoAUIASACIAQESFgoHc2Vzc2lvbhgCIAEoAUIASAGIAQESFgoHcmVjZW5jeRgDIAEoAUIASAKIAQESGQoKaW1wb3J0YW5jZRgEIAEoAUIASAOIAQESFwoIcmVwZWF0ZWQYBSABKAFCAEgEiAEBQgwKCl9uZWlnaGJvcnNCCgoIX3Nlc3Npb25CCgoIX3JlY2VuY3lCDQoLX2ltcG9ydGFuY2VCCwoJX3JlcGVhdGVkIrEGCg1SZWNhbGxSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASEAoGc2NvcGVzGAIgAygJQgASFwoIYWdlbnRfaWQYAyABKAlCAEgAiAEBEhkKCnNlc3Npb25faWQYBCABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBSABKAlCAEgCiAEBEhYKB3Byb2plY3QYBiABKAlCAEgDiAEBEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgR0YWdzGAkgAygJQgASDwoFbGltaXQYCiABKAVCABITCgltaW5fc2NvcmUYCyABKAFCABIkCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIAEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzEhUKC2V2ZW50X3R5cGVzGA8gAygJQgASKgoMbWluX3NldmVyaXR5GBAgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCABIOCgRuYW1lGBEgASgJQgASEAoGYXV0aG9yGBIgASgJQgASFwoNY29udGV4dF90dXJucxgTIAEoBUIAEhIKCmV2ZXJ5X2NvcHkYFCABKAgSGAoObWluX2NvbmZpZGVuY2UYFSABKAFCABITCgZyZXJhbmsYFiABKAhIBIgBARIYChBpbmNsdWRlX2FyY2hpdmVkGBcgASgIEhIKCGFueV90YWdzGBggAygJQgASEAoIb25seV9vd24YGSABKAgSMgoOcmVmZXJlbmNlX3RpbWUYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKCXRpbWVfem9uZRgbIAEoCUIAEhoKEmluY2x1ZGVfc3VwZXJzZWRlZBgcIAEoCEILCglfYWdlbnRfaWRCDQoLX3Nlc3Npb25faWRCCgoIX3VzZXJfaWRCCgoIX3Byb2plY3RCCQoHX3JlcmFuayI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEiPAoKU2NvcmVTdGVwcxILCgNzdW0YASABKAESDwoHaGlnaGVzdBgCIAEoARIQCghldmlkZW5jZRgDIAEoASKAAQoKUmVjYWxsVHVybhIRCglzb3VyY2VfaWQYASABKAkSEgoKZXZlbnRfdHlwZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDAoEdGV4dBgEIAEoCRItCgl0aW1lc3RhbXAYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlEKDVJlY2FsbFZlcnNpb24SEQoJc291cmNlX2lkGAEgASgJEi0KCXRpbWVzdGFtcBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAikgUKDFJlY2FsbFJlc3VsdBIVCgtzb3VyY2VfdHlwZRgBIAEoCUIAEhEKCXNvdXJjZV9pZBgCIAEoCRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESDAoEdGV4dBgFIAEoCRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYByABKAkSEAoIYWdlbnRfaWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiIKBXRlcm1zGAogAygLMhMubW5lbWUudjEuU2NvcmVUZXJtEhYKDnRleHRfdHJ1bmNhdGVkGAsgASgIEg4KBmNvcGllcxgMIAEoAxIuCgpmaXJzdF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiQKBmJlZm9yZRgPIAMoCzIULm1uZW1lLnYxLlJlY2FsbFR1cm4SIwoFYWZ0ZXIYECADKAsyFC5tbmVtZS52MS5SZWNhbGxUdXJuEiYKBW9sZGVyGBEgASgLMhcubW5lbWUudjEuUmVjYWxsVmVyc2lvbhImCgVuZXdlchgSIAEoCzIXLm1uZW1lLnYxLlJlY2FsbFZlcnNpb24SIwoFc3RlcHMYEyABKAsyFC5tbmVtZS52MS5TY29yZVN0ZXBzEigKB3Bhc3NhZ2UYFCABKAsyFy5tbmVtZS52MS5SZWNhbGxQYXNzYWdlQg0KC19zaW1pbGFyaXR5IksKDVJlY2FsbFBhc3NhZ2USDAoEdGV4dBgBIAEoCRINCgVzdGFydBgCIAEoBRILCgNlbmQYAyABKAUSEAoIaGVhZGluZ3MYBCABKAkiuQIKDlJlY2FsbFJlc3BvbnNlEicKB3Jlc3VsdHMYASADKAsyFi5tbmVtZS52MS5SZWNhbGxSZXN1bHQSFQoNdG90YWxfcmVzdWx0cxgCIAEoAxIoCgdvdXRjb21lGAMgASgOMhcubW5lbWUudjEuUmVjYWxsT3V0Y29tZRIWCg5zZWFyY2hlZF9jb3VudBgEIAEoAxIVCg1wZW5kaW5nX2NvdW50GAUgASgDEhkKEWNhbmRpZGF0ZXNfY2FwcGVkGAYgASgIEhIKCndvcmRzX29ubHkYByABKAgSDwoHcGFydGlhbBgIIAEoCBIXCgpjb25maWRlbmNlGAkgASgBSACIAQESJgoJcmVyYW5raW5nGAogASgOMhMubW5lbWUudjEuUmVyYW5raW5nQg0KC19jb25maWRlbmNlKnEKClJlY2FsbE1vZGUSGwoXUkVDQUxMX01PREVfVU5TUEVDSUZJRUQQABIWChJSRUNBTExfTU9ERV9IWUJSSUQQARIVChFSRUNBTExfTU9ERV9ERU5TRRACEhcKE1JFQ0FMTF9NT0RFX0xFWElDQUwQAyrqAQoNUmVjYWxsT3V0Y29tZRIeChpSRUNBTExfT1VUQ09NRV9VTlNQRUNJRklFRBAAEhgKFFJFQ0FMTF9PVVRDT01FX0ZPVU5EEAESIQodUkVDQUxMX09VVENPTUVfTk9USElOR19TVE9SRUQQAhIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX01BVENIRVNfRklMVEVSUxADEioKJlJFQ0FMTF9PVVRDT01FX05PVEhJTkdfQUJPVkVfTUlOX1NDT1JFEAQSJAogUkVDQUxMX09VVENPTUVfTk9USElOR19DT05GSURFTlQQBSpkCglSZXJhbmtpbmcSGQoVUkVSQU5LSU5HX1VOU1BFQ0lGSUVEEAASEgoOUkVSQU5LSU5HX0RPTkUQARISCg5SRVJBTktJTkdfTEFURRACEhQKEFJFUkFOS0lOR19GQUlMRUQQAzL9AgoNUmVjYWxsU2VydmljZRJACgZSZWNhbGwSFy5tbmVtZS52MS5SZWNhbGxSZXF1ZXN0GhgubW5lbWUudjEuUmVjYWxsUmVzcG9uc2UiA5ACARJtChVSZWNhbGxXaXRoQ2VydGlmaWNhdGUSJi5tbmVtZS52MS5SZWNhbGxXaXRoQ2VydGlmaWNhdGVSZXF1ZXN0GicubW5lbWUudjEuUmVjYWxsV2l0aENlcnRpZmljYXRlUmVzcG9uc2UiA5ACABJYCg5HZXRDZXJ0aWZpY2F0ZRIfLm1uZW1lLnYxLkdldENlcnRpZmljYXRlUmVxdWVzdBogLm1uZW1lLnYxLkdldENlcnRpZmljYXRlUmVzcG9uc2UiA5ACARJhChFWZXJpZnlDZXJ0aWZpY2F0ZRIiLm1uZW1lLnYxLlZlcmlmeUNlcnRpZmljYXRlUmVxdWVzdBojLm1uZW1lLnYxLlZlcmlmeUNlcnRpZmljYXRlUmVzcG9uc2UiA5ACAWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_common]);
+  fileDesc("Ch1tbmVtZS92MS9yZWNhbGxfc2VydmljZS5wcm90bxIIbW5lbWUudjEi0AEKDlJhbmtpbmdXZWlnaHRzEhgKCW5laWdoYm9ycxgBIAEoAUIASACIAQESFgoHc2Vzc2lvbhgCIAEoAUIASAGIAQESFgoHcmVjZW5jeRgDIAEoAUIASAKIAQESGQoKaW1wb3J0YW5jZRgEIAEoAUIASAOIAQESFwoIcmVwZWF0ZWQYBSABKAFCAEgEiAEBQgwKCl9uZWlnaGJvcnNCCgoIX3Nlc3Npb25CCgoIX3JlY2VuY3lCDQoLX2ltcG9ydGFuY2VCCwoJX3JlcGVhdGVkIrEGCg1SZWNhbGxSZXF1ZXN0Eg8KBXF1ZXJ5GAEgASgJQgASEAoGc2NvcGVzGAIgAygJQgASFwoIYWdlbnRfaWQYAyABKAlCAEgAiAEBEhkKCnNlc3Npb25faWQYBCABKAlCAEgBiAEBEhYKB3VzZXJfaWQYBSABKAlCAEgCiAEBEhYKB3Byb2plY3QYBiABKAlCAEgDiAEBEi4KCnN0YXJ0X3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgR0YWdzGAkgAygJQgASDwoFbGltaXQYCiABKAVCABITCgltaW5fc2NvcmUYCyABKAFCABIkCgRtb2RlGAwgASgOMhQubW5lbWUudjEuUmVjYWxsTW9kZUIAEg8KB2V4cGxhaW4YDSABKAgSKQoHd2VpZ2h0cxgOIAEoCzIYLm1uZW1lLnYxLlJhbmtpbmdXZWlnaHRzEhUKC2V2ZW50X3R5cGVzGA8gAygJQgASKgoMbWluX3NldmVyaXR5GBAgASgOMhIubW5lbWUudjEuU2V2ZXJpdHlCABIOCgRuYW1lGBEgASgJQgASEAoGYXV0aG9yGBIgASgJQgASFwoNY29udGV4dF90dXJucxgTIAEoBUIAEhIKCmV2ZXJ5X2NvcHkYFCABKAgSGAoObWluX2NvbmZpZGVuY2UYFSABKAFCABITCgZyZXJhbmsYFiABKAhIBIgBARIYChBpbmNsdWRlX2FyY2hpdmVkGBcgASgIEhIKCGFueV90YWdzGBggAygJQgASEAoIb25seV9vd24YGSABKAgSMgoOcmVmZXJlbmNlX3RpbWUYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKCXRpbWVfem9uZRgbIAEoCUIAEhoKEmluY2x1ZGVfc3VwZXJzZWRlZBgcIAEoCEILCglfYWdlbnRfaWRCDQoLX3Nlc3Npb25faWRCCgoIX3VzZXJfaWRCCgoIX3Byb2plY3RCCQoHX3JlcmFuayI+CglTY29yZVRlcm0SDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoARIUCgxjb250cmlidXRpb24YAyABKAEiPAoKU2NvcmVTdGVwcxILCgNzdW0YASABKAESDwoHaGlnaGVzdBgCIAEoARIQCghldmlkZW5jZRgDIAEoASKAAQoKUmVjYWxsVHVybhIRCglzb3VyY2VfaWQYASABKAkSEgoKZXZlbnRfdHlwZRgCIAEoCRIOCgZhdXRob3IYAyABKAkSDAoEdGV4dBgEIAEoCRItCgl0aW1lc3RhbXAYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlEKDVJlY2FsbFZlcnNpb24SEQoJc291cmNlX2lkGAEgASgJEi0KCXRpbWVzdGFtcBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijAUKDFJlY2FsbFJlc3VsdBIVCgtzb3VyY2VfdHlwZRgBIAEoCUIAEhEKCXNvdXJjZV9pZBgCIAEoCRINCgVzY29yZRgDIAEoARIXCgpzaW1pbGFyaXR5GAQgASgBSACIAQESDAoEdGV4dBgFIAEoCRItCgl0aW1lc3RhbXAYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNlc3Npb25faWQYByABKAkSEAoIYWdlbnRfaWQYCCABKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiIKBXRlcm1zGAogAygLMhMubW5lbWUudjEuU2NvcmVUZXJtEhYKDnRleHRfdHJ1bmNhdGVkGAsgASgIEg4KBmNvcGllcxgMIAEoAxIuCgpmaXJzdF90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiQKBmJlZm9yZRgPIAMoCzIULm1uZW1lLnYxLlJlY2FsbFR1cm4SIwoFYWZ0ZXIYECADKAsyFC5tbmVtZS52MS5SZWNhbGxUdXJuEiYKBW9sZGVyGBEgASgLMhcubW5lbWUudjEuUmVjYWxsVmVyc2lvbhImCgVuZXdlchgSIAEoCzIXLm1uZW1lLnYxLlJlY2FsbFZlcnNpb24SIwoFc3RlcHMYEyABKAsyFC5tbmVtZS52MS5TY29yZVN0ZXBzEiIKB3Bhc3NhZ2UYFCABKAsyES5tbmVtZS52MS5QYXNzYWdlQg0KC19zaW1pbGFyaXR5IrkCCg5SZWNhbGxSZXNwb25zZRInCgdyZXN1bHRzGAEgAygLMhYubW5lbWUudjEuUmVjYWxsUmVzdWx0EhUKDXRvdGFsX3Jlc3VsdHMYAiABKAMSKAoHb3V0Y29tZRgDIAEoDjIXLm1uZW1lLnYxLlJlY2FsbE91dGNvbWUSFgoOc2VhcmNoZWRfY291bnQYBCABKAMSFQoNcGVuZGluZ19jb3VudBgFIAEoAxIZChFjYW5kaWRhdGVzX2NhcHBlZBgGIAEoCBISCgp3b3Jkc19vbmx5GAcgASgIEg8KB3BhcnRpYWwYCCABKAgSFwoKY29uZmlkZW5jZRgJIAEoAUgAiAEBEiYKCXJlcmFua2luZxgKIAEoDjITLm1uZW1lLnYxLlJlcmFua2luZ0INCgtfY29uZmlkZW5jZSpxCgpSZWNhbGxNb2RlEhsKF1JFQ0FMTF9NT0RFX1VOU1BFQ0lGSUVEEAASFgoSUkVDQUxMX01PREVfSFlCUklEEAESFQoRUkVDQUxMX01PREVfREVOU0UQAhIXChNSRUNBTExfTU9ERV9MRVhJQ0FMEAMq6gEKDVJlY2FsbE91dGNvbWUSHgoaUkVDQUxMX09VVENPTUVfVU5TUEVDSUZJRUQQABIYChRSRUNBTExfT1VUQ09NRV9GT1VORBABEiEKHVJFQ0FMTF9PVVRDT01FX05PVEhJTkdfU1RPUkVEEAISKgomUkVDQUxMX09VVENPTUVfTk9USElOR19NQVRDSEVTX0ZJTFRFUlMQAxIqCiZSRUNBTExfT1VUQ09NRV9OT1RISU5HX0FCT1ZFX01JTl9TQ09SRRAEEiQKIFJFQ0FMTF9PVVRDT01FX05PVEhJTkdfQ09ORklERU5UEAUqZAoJUmVyYW5raW5nEhkKFVJFUkFOS0lOR19VTlNQRUNJRklFRBAAEhIKDlJFUkFOS0lOR19ET05FEAESEgoOUkVSQU5LSU5HX0xBVEUQAhIUChBSRVJBTktJTkdfRkFJTEVEEAMy/QIKDVJlY2FsbFNlcnZpY2USQAoGUmVjYWxsEhcubW5lbWUudjEuUmVjYWxsUmVxdWVzdBoYLm1uZW1lLnYxLlJlY2FsbFJlc3BvbnNlIgOQAgESbQoVUmVjYWxsV2l0aENlcnRpZmljYXRlEiYubW5lbWUudjEuUmVjYWxsV2l0aENlcnRpZmljYXRlUmVxdWVzdBonLm1uZW1lLnYxLlJlY2FsbFdpdGhDZXJ0aWZpY2F0ZVJlc3BvbnNlIgOQAgASWAoOR2V0Q2VydGlmaWNhdGUSHy5tbmVtZS52MS5HZXRDZXJ0aWZpY2F0ZVJlcXVlc3QaIC5tbmVtZS52MS5HZXRDZXJ0aWZpY2F0ZVJlc3BvbnNlIgOQAgESYQoRVmVyaWZ5Q2VydGlmaWNhdGUSIi5tbmVtZS52MS5WZXJpZnlDZXJ0aWZpY2F0ZVJlcXVlc3QaIy5tbmVtZS52MS5WZXJpZnlDZXJ0aWZpY2F0ZVJlc3BvbnNlIgOQAgFiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp, file_mneme_v1_certificate, file_mneme_v1_common]);
 
 /**
  * RankingWeights changes the terms of the HYBRID score. Unset means the
@@ -1076,9 +1076,9 @@ export type RecallResult = Message<"mneme.v1.RecallResult"> & {
    * an embedding model reads at once (1,024 bytes of UTF-8), and of one of
    * which nothing but the whole does.
    *
-   * @generated from field: mneme.v1.RecallPassage passage = 20;
+   * @generated from field: mneme.v1.Passage passage = 20;
    */
-  passage?: RecallPassage;
+  passage?: Passage;
 };
 
 /**
@@ -1249,9 +1249,9 @@ export type RecallResultJson = {
    * an embedding model reads at once (1,024 bytes of UTF-8), and of one of
    * which nothing but the whole does.
    *
-   * @generated from field: mneme.v1.RecallPassage passage = 20;
+   * @generated from field: mneme.v1.Passage passage = 20;
    */
-  passage?: RecallPassageJson;
+  passage?: PassageJson;
 };
 
 /**
@@ -1260,87 +1260,6 @@ export type RecallResultJson = {
  */
 export const RecallResultSchema: GenMessage<RecallResult, {jsonType: RecallResultJson}> = /*@__PURE__*/
   messageDesc(file_mneme_v1_recall_service, 6);
-
-/**
- * A passage of a long text, which was cut at its headings, lines and sentences
- * to be searched.
- *
- * @generated from message mneme.v1.RecallPassage
- */
-export type RecallPassage = Message<"mneme.v1.RecallPassage"> & {
-  /**
-   * What it says, as it stands in the text.
-   *
-   * @generated from field: string text = 1;
-   */
-  text: string;
-
-  /**
-   * Where it begins in the whole text, in characters (Unicode code points).
-   *
-   * @generated from field: int32 start = 2;
-   */
-  start: number;
-
-  /**
-   * Where it ends: the place of the first character behind it.
-   *
-   * @generated from field: int32 end = 3;
-   */
-  end: number;
-
-  /**
-   * The headings above it, from the outer one to the inner, with " > "
-   * between; empty where the text has none (Markdown's "#" marks one).
-   *
-   * @generated from field: string headings = 4;
-   */
-  headings: string;
-};
-
-/**
- * A passage of a long text, which was cut at its headings, lines and sentences
- * to be searched.
- *
- * @generated from message mneme.v1.RecallPassage
- */
-export type RecallPassageJson = {
-  /**
-   * What it says, as it stands in the text.
-   *
-   * @generated from field: string text = 1;
-   */
-  text?: string;
-
-  /**
-   * Where it begins in the whole text, in characters (Unicode code points).
-   *
-   * @generated from field: int32 start = 2;
-   */
-  start?: number;
-
-  /**
-   * Where it ends: the place of the first character behind it.
-   *
-   * @generated from field: int32 end = 3;
-   */
-  end?: number;
-
-  /**
-   * The headings above it, from the outer one to the inner, with " > "
-   * between; empty where the text has none (Markdown's "#" marks one).
-   *
-   * @generated from field: string headings = 4;
-   */
-  headings?: string;
-};
-
-/**
- * Describes the message mneme.v1.RecallPassage.
- * Use `create(RecallPassageSchema)` to create a new message.
- */
-export const RecallPassageSchema: GenMessage<RecallPassage, {jsonType: RecallPassageJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 7);
 
 /**
  * What was recalled.
@@ -1535,7 +1454,7 @@ export type RecallResponseJson = {
  * Use `create(RecallResponseSchema)` to create a new message.
  */
 export const RecallResponseSchema: GenMessage<RecallResponse, {jsonType: RecallResponseJson}> = /*@__PURE__*/
-  messageDesc(file_mneme_v1_recall_service, 8);
+  messageDesc(file_mneme_v1_recall_service, 7);
 
 /**
  * RecallMode is how memories are searched.
