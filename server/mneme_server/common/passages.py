@@ -17,8 +17,8 @@ READ_AT_ONCE = 1_024
 """Bytes that every embedding model reads at once: the shortest read 256 tokens. A text that is no
 longer has one vector, of all of it."""
 LARGEST = 180
-"""Bytes of a passage at most, where words end before that; `docs/recall.md` has the curve of
-quality against cost that it was chosen from."""
+"""Bytes of a passage at most; `docs/adr/0058` has the curve of quality against cost that it was
+chosen from."""
 _REPEATED = LARGEST // 3
 """Bytes up to which the last sentence of a passage begins the next one as well: what follows often
 says "it" of what stands there."""
