@@ -324,7 +324,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("needs mount")
     folder = tmp_path / "small"
     folder.mkdir()
-    options = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
+    options = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)]
     mounted = subprocess.run(options, capture_output=True, check=False)
     if mounted.returncode != 0:
         pytest.skip("may not mount a small tmpfs here")

@@ -165,7 +165,7 @@ def test_every_call_of_the_reference_is_answered_as_described(own: LocalServer) 
             chosen["API_KEY_ID"] = said["apiKey"]["id"]
         elif name == "AdminService.Backup":
             while not said.get("done"):
-                waited = f"curl -sS http://{own.http_address}/api/operations/{said['id']}"
+                waited = f"curl -sS {own.http_address}/api/operations/{said['id']}"
                 (said,) = answered(waited, own.http_address)
             chosen["BACKUP"] = Path(said["response"]["path"]).name
         elif name == "RecallService.RecallWithCertificate":
