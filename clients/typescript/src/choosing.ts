@@ -39,7 +39,7 @@ export interface Explained extends Situation {
 }
 
 /**
- * A choice, which waits for its reward: a minute, a month, in this process or by its id in another
+ * A choice, which waits for its reward: a minute, a month, in this program or by its id in another
  * one.
  */
 export class Choice<O extends Option> {
@@ -56,7 +56,7 @@ export class Choice<O extends Option> {
     this.#tell = tell;
   }
 
-  /** By this its reward is told in another process, too: see `Chooser.reward`. */
+  /** By this its reward is told in another program, too: see `Chooser.reward`. */
   get id(): string {
     return this.prediction.predictionId;
   }
@@ -181,7 +181,7 @@ export class Chooser {
   }
 
   /**
-   * Tells how good what came of a choice was, perhaps one of another process.
+   * Tells how good what came of a choice was, perhaps one of another program.
    *
    * @param choiceId the choice's `id`.
    * @param amount the larger the better, usually from 0 to 1; true and false are 1 and 0.
