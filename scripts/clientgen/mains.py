@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 
 from clientgen.description import PACKAGE, Api
 
@@ -30,11 +30,17 @@ def main_messages(api: Api) -> Mapping[str, FieldDescriptor]:
         single = [
             field
             for field in _messages(method)
-            if not field.is_repeated and "id" in field.message_type.fields_by_name
+            if not field.is_repeated and "id" in message_in(field).fields_by_name
         ]
         if len(single) == 1 and "id" not in method.output_type.fields_by_name:
             found[method.output_type.full_name] = single[0]
     return found
+
+
+def message_in(field: FieldDescriptor) -> Descriptor:
+    """The message that a field of one holds."""
+    assert field.message_type is not None
+    return field.message_type
 
 
 def _methods(api: Api, verbs: tuple[str, ...]) -> Iterator[MethodDescriptor]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from google.protobuf.descriptor import FieldDescriptor
 
 from clientgen.description import PACKAGE, Api
-from clientgen.mains import main_lists, main_messages
+from clientgen.mains import main_lists, main_messages, message_in
 from clientgen.options import known_set, names_kind
 from clientgen.signature import SCALARS, is_map, map_value, module_of
 
@@ -76,7 +76,7 @@ def answers_module(api: Api) -> str:
             body += ["", f"    {field.name}: {_answered(field.descriptor)}"]
             body += _doc(field.comment, "    ")
         if one := of_one.get(message.descriptor.full_name):
-            kind = _scalar(one.message_type.fields_by_name["id"])
+            kind = _scalar(message_in(one).fields_by_name["id"])
             body += ["", "    @property", f"    def id(self) -> {kind}:"]
             body += [f'        """The id of `{one.name}`."""', f"        return self.{one.name}.id"]
     body += ["", "", f"__all__ = {[message.name for message in api.answered]}"]
@@ -89,7 +89,7 @@ def _head(name: str, wire: str, items: FieldDescriptor | None) -> list[str]:
         return [f"class {name}(Answer[{wire}], of={wire}):"]
     return [
         f"class {name}(",
-        f'    ListAnswer[{wire}, "{items.message_type.name}"],',
+        f'    ListAnswer[{wire}, "{message_in(items).name}"],',
         f"    of={wire},",
         f'    items_in="{items.name}",',
         "):",
