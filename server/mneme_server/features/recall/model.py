@@ -40,11 +40,11 @@ class RecallQuery:
     With `every_copy` near-copies are results of their own. `turns` asks for so many documents from
     just before and after each result in its session. `rerank` has a reranker, where there is one,
     order the first results. `at_once` has it answered while there is no index yet, marked as
-    partial; else it waits for one. `bare` results are without details: for who reads the things
-    themselves, of kinds that nothing supersedes. `confidence` has the answer tell it, which costs a
-    search of words; a `min_confidence` does, too. Days that it names relative to today are meant
-    `as_of` when it is asked. Without `include_superseded` what another memory replaced is left out,
-    and shown is that one.
+    partial; else it waits for one. `bare` results are without details and passages: for who reads
+    the things themselves, of kinds that nothing supersedes. `confidence` has the answer tell it,
+    which costs a search of words; a `min_confidence` does, too. Days that it names relative to
+    today are meant `as_of` when it is asked. Without `include_superseded` what another memory
+    replaced is left out, and shown is that one.
     """
 
     text: str

@@ -153,8 +153,9 @@ class Recall:
         answer = answer_of(
             corpus, query, selection, candidates, results, pending=waiting, confidence=sure
         )
-        rows = [results.rows[result.document.doc_id] for result in answer.results]
-        add_passages(index, query.text, embedding(), answer.results, rows)
+        if not query.bare:  # Else nobody shows what was found.
+            rows = [results.rows[result.document.doc_id] for result in answer.results]
+            add_passages(index, query.text, embedding(), answer.results, rows)
         return answer
 
     def _begun(self, query: RecallQuery) -> Begun[Matrix | None]:
