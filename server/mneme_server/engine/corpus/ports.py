@@ -30,6 +30,17 @@ class VectorBatch(NamedTuple):
     doc_ids: NDArray[np.int64]
     vectors: Matrix
 
+    @classmethod
+    def of_texts(
+        cls, seqs: Sequence[int] | Rows, doc_ids: Sequence[int] | Rows, many: Rows, vectors: Matrix
+    ) -> VectorBatch:
+        """Return the vectors of m documents, of each so `many` (m,), one document after another."""
+        return cls(
+            np.repeat(np.asarray(seqs, np.int64), many),
+            np.repeat(np.asarray(doc_ids, np.int64), many),
+            vectors,
+        )
+
 
 WHOLE = 0
 """Which of a text's vectors is that of the whole."""

@@ -61,13 +61,14 @@ class SqlDocuments:
         insert_rows(self._connection, documents, rows)
         saved = in_context(self._connection, self._tenant_id, list(added))
         self.changes.saved += saved
-        long = [document for document in saved if embedded is None or is_long(document.text)]
-        if long:
-            enqueue(self._connection, self._tenant_id, long)
-            self.changes.queued += len(long)
-        if embedded is not None and len(long) < len(saved):
-            short = [at for at, document in enumerate(saved) if not is_long(document.text)]
-            pairs = [(saved[at].doc_id, saved[at].text) for at in short]
+        waits = [embedded is None or is_long(document.text) for document in saved]
+        queued = [document for document, late in zip(saved, waits, strict=True) if late]
+        if queued:
+            enqueue(self._connection, self._tenant_id, queued)
+            self.changes.queued += len(queued)
+        if embedded is not None and len(queued) < len(saved):
+            short = [place for place, late in enumerate(waits) if not late]
+            pairs = [(saved[place].doc_id, saved[place].text) for place in short]
             self.changes.vectors.append(
                 insert_vectors(self._connection, self._tenant_id, pairs, embedded[short])
             )

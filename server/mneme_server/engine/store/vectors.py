@@ -113,11 +113,9 @@ def insert_vectors(
     ]
     insert_rows(connection, vectors, rows)
     many = np.array([len(one) if one.ndim > 1 else 1 for one in stored], np.int64)
-    return VectorBatch(
-        np.repeat(np.arange(first, first + len(embedded), dtype=np.int64), many),
-        np.repeat(np.array([doc_id for doc_id, _ in embedded], dtype=np.int64), many),
-        np.vstack(stored),
-    )
+    numbers = range(first, first + len(embedded))
+    doc_ids = [doc_id for doc_id, _ in embedded]
+    return VectorBatch.of_texts(numbers, doc_ids, many, np.vstack(stored))
 
 
 def vector_bytes(connection: Connection, tenant_id: str) -> int | None:
@@ -150,10 +148,9 @@ def vector_batch(rows: Sequence[Row[Any]], length: int | None) -> VectorBatch:
     assert length
     joined = b"".join(row.vector for row in rows)
     many = np.array([len(row.vector) // length for row in rows], np.int64)
-    return VectorBatch(
-        np.repeat(np.array([row.seq for row in rows], dtype=np.int64), many),
-        np.repeat(np.array([row.doc_id for row in rows], dtype=np.int64), many),
-        np.frombuffer(joined, STORED_VECTOR).reshape(int(many.sum()), -1),
+    matrix = np.frombuffer(joined, STORED_VECTOR).reshape(int(many.sum()), -1)
+    return VectorBatch.of_texts(
+        [row.seq for row in rows], [row.doc_id for row in rows], many, matrix
     )
 
 

@@ -330,8 +330,5 @@ def _batch(
         parts = zip((ends - lengths)[kept].tolist(), ends[kept].tolist(), strict=True)
         vectors = b"".join([vectors[start:end] for start, end in parts])
     many = lengths[kept] // length
-    return VectorBatch(
-        np.repeat(bigints(seqs)[kept], many),
-        np.repeat(bigints(doc_ids)[kept], many),
-        np.frombuffer(vectors, STORED_VECTOR).reshape(int(many.sum()), -1),
-    )
+    matrix = np.frombuffer(vectors, STORED_VECTOR).reshape(int(many.sum()), -1)
+    return VectorBatch.of_texts(bigints(seqs)[kept], bigints(doc_ids)[kept], many, matrix)
