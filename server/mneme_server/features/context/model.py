@@ -247,6 +247,13 @@ class ProfileReason(Enum):
     RECENT = "recent"
 
 
+def reason_of(memory: Memory) -> ProfileReason:
+    """Return why a memory is in its user's profile."""
+    if memory.pinned:
+        return ProfileReason.PINNED
+    return ProfileReason.STABLE if memory.stable else ProfileReason.RECENT
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileItem:
     """A memory of a user, and the tokens that its line counts."""
@@ -257,9 +264,7 @@ class ProfileItem:
     @property
     def reason(self) -> ProfileReason:
         """Why it is there."""
-        if self.memory.pinned:
-            return ProfileReason.PINNED
-        return ProfileReason.STABLE if self.memory.stable else ProfileReason.RECENT
+        return reason_of(self.memory)
 
 
 @dataclass(frozen=True, slots=True)

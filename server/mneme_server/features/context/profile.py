@@ -12,7 +12,7 @@ from mneme_server.common.clock import now_us
 from mneme_server.engine.corpus.tenant import OpenTenants
 from mneme_server.engine.corpus.tenant_store import CorpusUnit
 from mneme_server.features.context.items import ContextFormat, ContextItem, in_turn
-from mneme_server.features.context.model import Profile, ProfileItem
+from mneme_server.features.context.model import Profile, ProfileItem, reason_of
 from mneme_server.features.events.history import ActivityFilter
 from mneme_server.features.memory.model import MEMORY, Importance, Memory, OfUser
 from mneme_server.features.memory.store import SqlMemories
@@ -102,7 +102,7 @@ def _note(memory: Memory) -> str:
             [
                 f"by agent {memory.agent_id}" if memory.agent_id else "",
                 f"on project {memory.project}" if memory.project else "",
-                ProfileItem(memory, 0).reason.value,
+                reason_of(memory).value,
                 memory.importance.name.lower() if memory.importance >= Importance.HIGH else "",
                 f"said on {confirmed + 1} days" if confirmed else "",
             ],
