@@ -45,7 +45,7 @@ def _register_readers(server: MCPServer[Any], access: Access) -> None:
         project: Annotated[str, Field(description="Only of this project; empty: all.")] = "",
     ) -> str:
         async with _lent(access, ctx) as client:
-            known = await client.get_context(task, token_budget=TOKENS, **_whom(access, project))
+            known = await client.get_context(task, token_budget=TOKENS, **whom(access, project))
         return paragraphs([known.text or "Nothing that is known bears on this.", f"Task: {task}"])
 
     @server.prompt(title="Handover", description="Where the last session left the work.")
@@ -81,7 +81,7 @@ def _register_sessions(server: MCPServer[Any], access: Access, shown: Collection
             narrative = await _narrative(client, access, project)
             known = ""
             if task:
-                whose = _whom(access, project)
+                whose = whom(access, project)
                 known = (await client.get_context(task, token_budget=TOKENS, **whose)).text
         return paragraphs(
             [narrative, known, f"The task: {task}" if task else "", _WORK[_speaks_plain(shown)]]
@@ -140,12 +140,8 @@ def _speaks_plain(shown: Collection[str]) -> bool:
 
 
 async def _narrative(client: AsyncMnemeClient, access: Access, project: str) -> str:
-    woken = await client.wake_up(**_whom(access, project))
+    woken = await client.wake_up(**whom(access, project))
     return fit(f"{_NARRATIVE_ABOUT}\n{visible(woken.text)}", TOKENS, "the rest is in memory")
-
-
-def _whom(access: Access, project: str) -> dict[str, Any]:
-    return whom(access) | ({"project": project} if project else {})
 
 
 @asynccontextmanager

@@ -134,13 +134,14 @@ def register(server: MCPServer[Any], access: Access) -> None:
 
 async def _handover(access: Access, project: str = "") -> str:
     async with _lent(access) as client:
-        answer = await client.wake_up(**whom(access) | ({"project": project} if project else {}))
+        answer = await client.wake_up(**whom(access, project))
     return quoted(answer.text, TOKENS, "the sessions have pages of their own")
 
 
-def whom(access: Access) -> dict[str, Any]:
-    """Whom the adapter's settings name, as the client takes it."""
-    return dict(access.own)
+def whom(access: Access, project: str = "") -> dict[str, Any]:
+    """Whom the adapter's settings name, as the client takes it; of this project, where one is
+    given."""
+    return dict(access.own) | ({"project": project} if project else {})
 
 
 def _page(title: str, lines: list[str], nothing: str, more: bool = False) -> str:

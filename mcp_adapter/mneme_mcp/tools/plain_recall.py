@@ -12,7 +12,7 @@ from mneme_mcp.outputs import SnakeOutput
 from mneme_mcp.plain import PlainArguments, named, scope, short
 from mneme_mcp.text import Item, day, listing
 from mneme_mcp.tool import Call, Reply, ToolSpec
-from mneme_mcp.tools.recall import is_doubtful, notes_on
+from mneme_mcp.tools.recall import doubt_on, notes_on
 
 _NOTHING = {
     "nothing_stored": "Nothing is stored yet.",
@@ -64,11 +64,9 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
     items = [
         Item(f"{place}. {one.id}, {one.date}", one.text) for place, one in enumerate(results, 1)
     ]
-    notes = notes_on(answer)
-    # First of all: who reads the best result before it takes that for the answer.
-    doubt = f"{notes.pop(0)} " if is_doubtful(answer) else ""
-    head = f"{doubt}Best first; mneme_get gives the whole:"
-    shown = listing(head, items, DEFAULT_TOKEN_BUDGET, notes=notes, more="lower limit")
+    # The doubt first of all: who reads the best result before it takes that for the answer.
+    head = " ".join([*doubt_on(answer), "Best first; mneme_get gives the whole:"])
+    shown = listing(head, items, DEFAULT_TOKEN_BUDGET, notes=notes_on(answer), more="lower limit")
     found.results, found.omitted = results[: len(shown.bodies)], shown.omitted
     return Reply(shown.text, found)
 

@@ -116,21 +116,20 @@ async def recall(call: Call, given: RecallArguments) -> Reply:
     if not found.results:
         found.message = _why_nothing(answer["outcome"], given)
         return Reply(found.message, found)
-    return _within_budget(found, given.token_budget, notes_on(answer))
+    return _within_budget(found, given.token_budget, doubt_on(answer) + notes_on(answer))
 
 
-def is_doubtful(answer: dict[str, Any]) -> bool:
-    """Tell whether probably nothing that was found answers."""
+def doubt_on(answer: dict[str, Any]) -> list[str]:
+    """Return that probably nothing that was found answers, where that is so."""
     sure = answer.get("confidence")
-    return sure is not None and sure < _DOUBTFUL
+    if sure is None or sure >= _DOUBTFUL:
+        return []
+    return [f"(Confidence {sure:.2f}: probably nothing here answers this.)"]
 
 
 def notes_on(answer: dict[str, Any]) -> list[str]:
-    """Return what an agent should know of how its memories were found, its doubt first."""
+    """Return what else an agent should know of how its memories were found."""
     notes = []
-    if is_doubtful(answer):
-        sure = answer["confidence"]
-        notes.append(f"(Confidence {sure:.2f}: probably nothing here answers this.)")
     if answer.get("words_only"):
         notes.append("(Found by words alone: the embedding backend is not answering.)")
     if answer.get("reranking") in ("late", "failed"):
